@@ -14,8 +14,12 @@ from typing import Any, get_args
 
 import numpy as np
 from argand import PRECISIONS, herk, pairs
+from argand.device import gpu
+from argand.gemm.candidates import candidates
 from argand.gemm.families import Family, families_of
 from argand.gemm.operands import Op
+from argand.gemm.question import GemmSizes, OperandTraits, Question
+from argand.gemm.tuned import trial
 from argand.herk.problem import FORMS, Form
 from argand.precision import Precision
 
@@ -26,6 +30,9 @@ from workflow.accuracy import bounds
 EXACT = "exact"
 SHAPES = ((1, 1, 1), (2, 33, 77), (1, 150, 300))
 """Batch, n and k: none a multiple of a tile."""
+WAVES = (24, 260, 308), (2, 1930, 80)
+"""The same of triangles that are packed while they are multiplied: of many in a wave of an H200,
+and of one."""
 _SEED = 1
 
 
@@ -46,6 +53,28 @@ def products(precision: str, arrays: Any) -> Iterator[tuple[str, float]]:
         given = pairs(arrays.asarray(parts)) if row is None else arrays.asarray(a)
         found = herk(given, op=op, form=form, precision=precision, kernels=family)
         yield f"{family} {batch}x{n}x{k} {form} {op}", _excess(on_host(found), a, op, form, row)
+    if arrays is not np and row is not None:
+        yield from fused_products(row)
+
+
+def fused_products(row: Precision) -> Iterator[tuple[str, float]]:
+    """Yield (call, the largest error over its bound): triangles packed while they are multiplied.
+
+    Their tiles are more than multiprocessors. Such small products would be packed beforehand.
+    """
+    import cupy
+
+    card, traits = gpu(cupy.cuda.Device().id), (OperandTraits(), OperandTraits(conjugated=True))
+    for batch, n, k in WAVES:
+        question = Question(row, GemmSizes(batch, n, n, k, triangle=True), *traits)
+        for choice in candidates(question, card.require_arch(), card.sm_count):
+            if choice.wgmma is None or not choice.wgmma.fused_pack:
+                continue
+            parts = np.random.default_rng(_SEED).standard_normal((batch, n, k, 2), np.float32)
+            a = parts.view(np.complex64)[..., 0]
+            with trial(choice):
+                found = herk(cupy.array(a), precision=row.name)
+            yield f"{batch}x{n}x{k} {choice.name}", _excess(on_host(found), a, "N", "full", row)
 
 
 def _excess(found: Any, a: Any, op: Op, form: Form, row: Precision | None) -> float:

@@ -94,8 +94,9 @@ def _layout_of(
 ) -> _Layout:
     """Return the layout of a row operand in a storage, beside a column operand."""
     precision, sizes, a, b, *_ = question
-    # A pack kernel that packs rows packs columns as well.
-    fusable = not sizes.triangle and columns.fusable and (rows.packed or storage != "planar")
+    # A pack kernel that packs rows packs columns as well, unless both are the same planes.
+    planar = storage == "planar"
+    fusable = columns.fusable and (planar if sizes.triangle else rows.packed or not planar)
     return _Layout(
         storage, fusable, k_major=storage != "planar" and rows.k_major,
         half_output=sizes.half_output, prescaled=precision.scaled and a.half and b.half,
@@ -214,7 +215,7 @@ def with_packing(
     readable = rows.readable(columns) and rows.half == (choice.wgmma.storage == "half")
     plan = choice.wgmma if readable else in_planes(choice.wgmma, precision)
     contiguous = plan.storage != "planar" and rows.k_major
-    rows_unpacked = plan.storage == "fp32" or rows.packed
+    rows_unpacked = plan.storage == "fp32" or rows.packed or plan.conjugate_y
     fused = plan.fused_pack and rows_unpacked and columns.fusable
     fused = fused and plan.block_n <= MOST_FUSED_COLUMNS
     odd_pitch = plan.storage == "fp32" and rows.odd_pitch

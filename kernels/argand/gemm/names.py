@@ -45,9 +45,11 @@ def wgmma_name(
     (row, rows), (column, columns) = ("A", a), ("B", b)
     if choice.swapped:
         (row, rows), (column, columns) = ("B", b), ("A", a)
+    # Rows that fused packing leaves out are packed before, or columns of a triangle.
+    packed = "by fused packing" if plan.fused_pack else "packed"
     words = [
-        f"{row} {_source(rows, 'packed' if plan.storage == 'planar' else 'in place')}",
-        f"{column} {_source(columns, 'by fused packing' if plan.fused_pack else 'packed')}",
+        f"{row} {_source(rows, packed if plan.storage == 'planar' else 'in place')}",
+        f"{column} {_source(columns, packed)}",
     ]
     if plan.triangle:
         words.append("lower triangle")

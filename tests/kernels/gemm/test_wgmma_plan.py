@@ -106,7 +106,7 @@ def test_tiles_that_fit_are_legal() -> None:
         ("tf32", LARGE, {"power": True, "triangle": True}, "are fp32, of all of a product"),
         ("tf32", LARGE, {"ping_pong": True, "triangle": True}, "a ping-pong is of two warpgroups"),
         ("3xtf32", SPLIT, {"tma_epilogue": True}, "leave no registers for a TMA epilogue"),
-        ("tf32", LARGE, {"triangle": True, "fused_pack": True}, "are packed beforehand"),
+        ("tf32", LARGE, {"triangle": True, "fused_pack": True}, "128 rows, both operands in"),
         ("tf32", LARGE, {"mirror": True}, "mirrored tiles are of a triangle"),
         ("tf32", replace(LARGE, triangle=True, mirror=True), {}, "stored by TMA or in rows"),
         ("tf32", replace(LARGE, triangle=True, tma_epilogue=True), {"mirror": True},

@@ -4,7 +4,8 @@
 rows, at tf32 and fp16; at tf32 those by mma.sync are times in rows of calls. The models of
 `argand.gemm` are fitted to them. Of shapes of 70 to 123 rows, and of 12 of 421 to 1531 rows and
 short k at 3xfp16, it has times of near candidates in rows of calls, of which those of kernels in
-tf32 are at tf32 and 3xtf32.
+tf32 are at tf32 and 3xtf32. Of six large shapes at tf32 it has those of the same tile, packed
+beforehand and while it is multiplied.
 
 ``recorded_few_rows.csv`` has times of tiles by mma.sync, of one warp and of several, and of numbers
 of slices, near the fastest of 40 shapes of 9 to 44 rows and 67 to 15881 samples.
@@ -87,6 +88,18 @@ def test_the_choice_is_hardly_slower_than_the_fastest() -> None:
             )
             most = 1.1 if precision == "3xfp16" else 1.2
             assert time < most * fastest, (shape, precision, name)
+
+
+def test_fused_packing_is_chosen_where_it_is_faster() -> None:
+    shapes = 0
+    for shape, by_precision in recorded().items():
+        times = by_precision.get("tf32", {})
+        if not any(name.endswith("fused packing") for name in times):
+            continue
+        shapes += 1
+        name, _ = chosen(shape, "tf32")
+        assert times[name] < 1.01 * min(times.values()), (shape, name)
+    assert shapes == 6
 
 
 def test_mirrored_rows_in_the_middle_of_a_sector_take_tiles_of_64() -> None:

@@ -64,6 +64,24 @@ struct Panels {
           k_blocks((opaque(args.y_pitch) + kPackBlockK - 1) / kPackBlockK) {}
 };
 
+// The k-block of its tiles at which a producer of a triangle first waits for `k_block` of the
+// `count` panels from `first` on, or one before: tiles of the same wave may read the panels that
+// follow, so all of these are packed before a producer waits for the first k of those.
+template <WgmmaPlan plan>
+__device__ __forceinline__ uint32 needed_of_triangle(const WgmmaArguments& args,
+                                                     const Panels<plan>& panels, uint32 first,
+                                                     uint32 count, uint32 k_block) {
+    const uint32 rows = panels.per_product, tiles = rows * (rows + 1) / 2;
+    auto wave_of = [&](uint32 panel) {
+        const uint32 product = panel / rows * args.split_k_slices;
+        if (has_own_wave(tiles, gridDim.x)) return product;
+        return (product * tiles + first_tile_of_row(panel % rows, raster_group_m(rows))) /
+               gridDim.x;
+    };
+    return min(wave_of(first) * panels.k_blocks + k_block,
+               wave_of(first + count) * panels.k_blocks);
+}
+
 // The first `valid` of two neighbouring k, and zeros. Loads are predicated and not branched, so all
 // of a lane are in flight at once. Y is read once, so it leaves L2 first.
 __device__ __forceinline__ float4 load_k_pair(const float2* from, int valid) {
@@ -152,7 +170,9 @@ __device__ __forceinline__ void run_fused_pack(const WgmmaArguments& args,
         const uint32 tile =
             first / panels.per_product * args.split_k_slices * tiles_m * panels.per_product +
             first % panels.per_product * height;
-        const uint32 needed = tile / gridDim.x * panels.k_blocks + k_block;
+        uint32 needed = tile / gridDim.x * panels.k_blocks + k_block;
+        if constexpr (plan.triangle)
+            needed = needed_of_triangle<plan>(args, panels, first, count, k_block);
         wait_for_producer(producer_position,
                           max(needed, uint32(args.pack_maximum_lead)) - args.pack_maximum_lead);
         pack_unit<plan>(args, panels.per_product, panel, k_block, unit_row);

@@ -112,7 +112,9 @@ __device__ __forceinline__ void produce(const TensorMap& x_map, const TensorMap&
                 waits = throttle_producer(args, work_index * tile.num_k_tiles + k_tile, waits);
             mbarrier_wait(ring.empty(), ring.parity);
             mbarrier_arrive_expect_tx(ring.full(), plan.stage_bytes());
-            load_x_tile<plan>(ring, x_map, maps, k, tile.m0, x_batch);
+            // Rows of a triangle in planes are panels of Y, too.
+            constexpr bool kPacksX = plan.fused_pack && plan.conjugate_y;
+            if constexpr (!kPacksX) load_x_tile<plan>(ring, x_map, maps, k, tile.m0, x_batch);
             if constexpr (plan.fused_pack) {
                 if (k / kPackBlockK != packed_k_block) {
                     packed_k_block = k / kPackBlockK;
@@ -120,8 +122,12 @@ __device__ __forceinline__ void produce(const TensorMap& x_map, const TensorMap&
                         ring.producer_position(),
                         work_index * Panels<plan>(args).k_blocks + packed_k_block);
                     wait_for_packed<plan>(args, panel, packed_k_block);
+                    if constexpr (kPacksX)
+                        wait_for_packed<plan>(
+                            args, panel + (tile.m0 - tile.n0) / plan.block_n, packed_k_block);
                 }
             }
+            if constexpr (kPacksX) load_x_tile<plan>(ring, x_map, maps, k, tile.m0, x_batch);
             if (plan.storage != Storage::planar && packing) {
                 griddepcontrol_wait();
                 packing = false;

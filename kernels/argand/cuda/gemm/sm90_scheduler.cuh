@@ -37,9 +37,15 @@ template <WgmmaPlan plan>
 __device__ __forceinline__ WgmmaTile wgmma_tile_at(const WgmmaArguments& args, uint32 index) {
     const uint32 tiles_m = (opaque(args.m) + plan.block_m() - 1) / plan.block_m();
     if constexpr (plan.triangle) {
-        const uint32 tiles = tiles_m * (tiles_m + 1) / 2, product = index / tiles;
-        const TriangleTile tile =
-            triangle_tile_at(index - product * tiles, tiles_m, raster_group_m(tiles_m));
+        const uint32 tiles = tiles_m * (tiles_m + 1) / 2;
+        uint32 product = index / tiles, in_product = index - product * tiles;
+        if constexpr (plan.fused_pack) {
+            const uint32 products = args.batches * args.split_k_slices;
+            const TriangleIndex own = triangle_index(index, products, tiles, gridDim.x);
+            product = own.triangle;
+            in_product = own.tile;
+        }
+        const TriangleTile tile = triangle_tile_at(in_product, tiles_m, raster_group_m(tiles_m));
         const int slices = opaque(args.split_k_slices), slice = product % slices;
         const int first_k_tile = slice * args.k_tiles_per_slice;
         const int num_k_tiles = (args.k + plan.block_k - 1) / plan.block_k;

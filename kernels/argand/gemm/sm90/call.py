@@ -73,7 +73,7 @@ class WgmmaCall:
                 addend, target,
             ),
             CallWorkspace(packed, capacity, self._own_planes(plan, precision)), device,
-            pack_conjugate=columns.conjugated != conjugate_result,
+            pack_conjugate=(rows if plan.conjugate_y else columns).conjugated != conjugate_result,
             begins_early=self._pack is not None and not self._pack.absmax_before,
         )  # fmt: skip
         self._counters = max(self._multiply.counters, self._pack.counters if self._pack else 0)
@@ -108,13 +108,15 @@ class WgmmaCall:
     ) -> PackLaunch | None:  # fmt: skip
         """Return the launch that packs what comes unpacked, columns perhaps conjugated."""
         planar = plan.storage == "planar"
-        self._packs_rows = planar and rows.layout is not None
+        self._packs_rows = (
+            planar and rows.layout is not None and not (plan.fused_pack and plan.conjugate_y)
+        )
         #: Whether the planes of the row operand are those of the column operand too.
         self._one_operand = plan.conjugate_y
         apart = not (plan.fused_pack or self._one_operand)
         self._packs_columns = columns.layout is not None and apart
         exchanges_k = plan.odd_batches and not plan.k_major
-        packed_here = [(rows, False)] * planar
+        packed_here = [(rows, False)] * self._packs_rows
         packed_here += [(columns, conjugate_columns)] * self._packs_columns
         sources = [
             PackSource(x.layout, x.half, x.conjugated != conjugate, exchanges_k)

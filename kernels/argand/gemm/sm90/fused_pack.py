@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from argand.gemm.pack.plan import pitch_of
 from argand.gemm.sm90.plan import WgmmaPlan
-from argand.gemm.sm90.scheduler import raster_group_m
+from argand.gemm.sm90.scheduler import Tiles, raster_group_m
 
 _BLOCK_K, _WARPS = 256, 3
 """K of a k-block, and warps of a block that pack, as in gemm/sm90_fused_pack.cuh."""
@@ -42,8 +42,11 @@ def plan_fused_pack(
     panels = batches * column_tiles
     row_tiles = -(-rows // plan.block_m)
     group = raster_group_m(column_tiles)
-    products = -(-blocks // (row_tiles * column_tiles))  # of one wave
+    tiles = Tiles(row_tiles, column_tiles, batches, plan.triangle)
+    products = -(-blocks // tiles.each)  # of one wave
     panels_per_wave = min(-(-blocks // min(row_tiles, group)), products * column_tiles)
+    if plan.triangle:  # which has as many panels in a raster group as tile rows
+        panels_per_wave = products * (min(column_tiles, group) if group > 1 else column_tiles)
     row_blocks = min(panels_per_wave, panels) * k_blocks * plan.block_n
     pack_rows = 8
     while pack_rows > 1 and row_blocks // pack_rows < blocks * _WARPS:

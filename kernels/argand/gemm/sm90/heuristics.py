@@ -41,11 +41,13 @@ _MIRRORED_PIECES, _WIDE_MIRRORED_PIECES = 0.95, 1.2
 warpgroup and by two. Of one, a tile on the diagonal takes twice as long."""
 _NEXT_TILE = {1: 0.2e-6, 2: 0.0}
 """Seconds from one tile of a block to the next that nothing hides, by warpgroups."""
-_FUSED_PACKING = 0.52e9
-"""Complex numbers that the idle warps of a multiprocessor pack in a second: where they pack the
-larger operand, it takes the longest."""
-_FUSED_MAINLOOP = 1.015
-"""Factor of the mainloop beside warps that pack."""
+_FUSED_PACKING = {False: 0.52e9, True: 0.43e9}
+"""Complex numbers that the idle warps of a multiprocessor pack in a second, of rectangles and of
+triangles, whose blocks wait for two panels: where they pack the larger operand, it takes the
+longest."""
+_FUSED_MAINLOOP = {False: 1.015, True: 1.065}
+"""Factor of the mainloop beside warps that pack, of rectangles and of triangles, which pack nearly
+twice as much for each tile."""
 _EXPOSED = 0.15
 """Fraction of the shorter of products and traffic that the longer does not hide."""
 _EXPOSED_BOXES = 0.42
@@ -177,7 +179,7 @@ def _mainloop(product: _Product, *, in_turn: bool) -> float:
     different_k = plan.cluster * choice.split_k_slices > 1
     seconds = _seconds_of_k(product, blocks, different_k=different_k)
     mainloop = product.num_k_tiles * plan.block_k * seconds
-    mainloop *= _FUSED_MAINLOOP if plan.fused_pack else 1.0
+    mainloop *= _FUSED_MAINLOOP[plan.triangle] if plan.fused_pack else 1.0
     ends = precision.terms == 1 and not (in_turn or choice.split_k_slices > 1)
     if ends and not in_16_bit_planes(plan, precision):
         # Such a mainloop leaves out the MMAs beyond k; a stage of 16 bits is loaded as long.
@@ -234,7 +236,7 @@ def _fused_numbers(product: _Product) -> int:
 
 def _fused_packing(product: _Product) -> float:
     """Return the seconds in which idle warps pack Y, 0 where a launch before has packed it."""
-    return _fused_numbers(product) / (_FUSED_PACKING * product.sm_count)
+    return _fused_numbers(product) / (_FUSED_PACKING[product.plan.triangle] * product.sm_count)
 
 
 def _traffic(product: _Product) -> tuple[float, float]:

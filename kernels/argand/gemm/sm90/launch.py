@@ -212,6 +212,8 @@ class WgmmaLaunch:
         if self.plan.fused_pack:
             members["y_source"] = columns
             columns = members["y_planes"] = Address(BaseAddress.WORKSPACE, self._planes_offset)
+            if self.plan.conjugate_y:
+                rows = columns
         if self._spill_offset is not None:
             members["spill"] = Address(BaseAddress.WORKSPACE, self._spill_offset)
         if descale is not None:

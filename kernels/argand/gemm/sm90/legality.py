@@ -148,7 +148,8 @@ def _of_stores(plan: WgmmaPlan, precision: Precision) -> list[Rule]:
 def _of_triangles(plan: WgmmaPlan) -> list[Rule]:
     """Return the rules of the tiles of a triangle and of their mirror images."""
     return [
-        (not (plan.triangle and plan.fused_pack), "operands of a triangle are packed beforehand"),
+        (not (plan.triangle and plan.fused_pack) or (plan.m_warpgroups == 2 and plan.conjugate_y),
+         "fused packing of a triangle is for tiles of 128 rows, both operands in planes"),
         (not plan.mirror or (plan.triangle and not (plan.out_m_major or plan.overlapped_stages)),
          "mirrored tiles are of a triangle with contiguous columns, and overlap no mainloop"),
         (not plan.mirror or plan.tma_epilogue

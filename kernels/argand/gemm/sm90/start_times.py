@@ -44,7 +44,8 @@ def start_seconds(
     precision, sizes, *_ = question
     k, packing, scaled = sizes.k, 0.0, False
     for (rows, traits), packs in (
-        (column_operand, not plan.fused_pack), (row_operand, plan.storage == "planar"),
+        (column_operand, not plan.fused_pack),
+        (row_operand, plan.storage == "planar" and not (plan.fused_pack and plan.conjugate_y)),
     ):  # fmt: skip
         if sizes.triangle and packing:
             continue  # the planes of both operands are the same
