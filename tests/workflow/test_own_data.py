@@ -9,6 +9,7 @@ import h5py
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
+from test_chains import run
 from test_shards import Pipeline
 
 from tests.workflow.chained_cases import study_of
@@ -113,6 +114,38 @@ def test_names_of_antennas_go_along_to_the_beams(tmp_path: Path, feeds: int) -> 
     workloads["vis"]["input"]["coordinates"]["antenna"] = names
     with pytest.raises(StudyError, match="another operand along antenna, north to core, got core"):
         check_study(study_of(workloads))
+
+
+@pytest.mark.parametrize(
+    ("taken", "mistake"),
+    [(1, ""), ([1], ""), (0, "along polarization, x, got y"), (":", "polarization, x to y, got y")],
+)
+def test_weights_of_another_feed_are_refused(tmp_path: Path, taken: Any, mistake: str) -> None:
+    """Weights of visibilities of feed y made beams of x, and of both feeds."""
+    with h5py.File(path := tmp_path / "v.h5", "w") as file:
+        file["v"] = np.ones((2, 4, 12), np.complex64)
+    axes = ["polarization", "antenna", "time"]
+    known = {"polarization": ["x", "y"], "frequency": {"values": [1e8], "units": "Hz"}, **PLACED}
+    source = {"file": str(path), "coordinates": known}
+    inputs = {"covariances": {"input": ["y"], "conjugated_input": ["y"]}}
+    study = study_of({
+        "vis": {"kind": "correlate", "input": {**source, "voltages": "v", "axes": axes}},
+        "nulls": {"kind": "adaptive", "beams": 4, "loading": 3.0, "input": {
+            "covariances": {"workload": "vis"}, "select": inputs,
+        }},
+        "beams": {"kind": "beamforming", "input": {
+            **source, "weights": {"workload": "nulls"}, "samples": "v", "axes": {"samples": axes},
+            "select": {"samples": {"polarization": taken}},
+        }},
+    })  # fmt: skip
+    if mistake:
+        with pytest.raises(StudyError, match=mistake):
+            check_study(study)
+        return
+    check_study(study)
+    found = run(study, tmp_path)
+    for name in ("nulls", "beams"):
+        assert found[name].coordinates["polarization"].values.tolist() == ["y"]
 
 
 PLACED: dict[str, Any] = {

@@ -34,7 +34,8 @@ def placed(found: Staged) -> Staged:
     """Return covariances with the places and names of antennas under their own names.
 
     In a product they stand along another axis, its inputs, and have the axis before their names.
-    The antennas of its inputs take the place of the numbers of inputs that are selected.
+    The antennas of its inputs take the place of the numbers of inputs that are selected, and their
+    feed, where it has a name, is the covariances' polarization.
 
     Raises InputError where steering weights are of antennas of other names.
     """
@@ -45,6 +46,10 @@ def placed(found: Staged) -> Staged:
         if known is not None and known.long_name != NUMBERED.format("antenna"):
             check_agrees(COVARIANCES.name, "antenna", known, named)
         there["antenna"] = replace(named, long_name="antenna", axes=())
+    feeds = there.get("antenna_input_polarization")
+    named = () if feeds is None or feeds.values.dtype.kind != "U" else np.unique(feeds.values)
+    if len(named) == 1 and "polarization" not in there:  # several are refused
+        there["polarization"] = Coordinate(named, "", "polarization of the inputs")
     return replace(found, coordinates=there)
 
 

@@ -18,7 +18,7 @@ _ROUNDING = 1e-9
 
 def check_agrees(operand: str, name: str, known: Coordinate, carried: Coordinate) -> None:
     """Raise InputError where an operand's coordinate contradicts another operand's."""
-    if not differ(known, carried):
+    if not differ(known, carried) and not (name == "polarization" and _of_one(known, carried)):
         return
     raise InputError(
         f"input.{operand}: it must have the values of another operand along {name}, "
@@ -26,6 +26,16 @@ def check_agrees(operand: str, name: str, known: Coordinate, carried: Coordinate
         "input.select, correct one of them by input.coordinates, or name that axis otherwise in "
         "input.axes"
     )
+
+
+def _of_one(one: Coordinate, other: Coordinate) -> bool:
+    """Return whether one has a single name, and the other several, so that others are among them.
+
+    Weights of one feed by its name are of no other one.
+    """
+    names = [np.unique(each.values) for each in (one, other)]
+    are_names = all(each.dtype.kind == "U" for each in names)
+    return are_names and min(map(len, names)) == 1 < max(map(len, names))
 
 
 def in_names(

@@ -128,7 +128,10 @@ def _add_own(
         mine.add(kept_as)
         one = above_selected(selected.pop(kept_as, None), one)
         known = before.get(kept_as)
-        if known is None or known.values.size == 1 < one.values.size:
+        if known is not None and known.values.size == 1 < one.values.size:
+            check_agrees(operand.operand.name, name, known, one)
+            known = None
+        if known is None:
             made[kept_as] = one
         elif (names := names_beside_count(known, one)) is not None:
             made[kept_as] = names
@@ -289,12 +292,3 @@ def _check_even(key: str, axis: str, taken: PickedAxis) -> None:
             f"{key}: must take entries at equal steps along {axis}, which is transformed, got "
             f"{listed(taken.entries, 6)}"
         )
-
-
-def fitting(found: Mapping[str, Coordinate], lengths: Mapping[str, int]) -> dict[str, Coordinate]:
-    """Return the coordinates whose axes an array has in full."""
-    return {
-        name: one
-        for name, one in found.items()
-        if all(n == lengths.get(a, n) for a, n in zip(one.of(name), one.values.shape, strict=True))
-    }

@@ -125,6 +125,8 @@ def _carry(
         alike = in_names(name, (known, coordinates), (carried, own))
         if name in said or (names := names_beside_count(*alike)) is None:
             check_agrees(operand, name, *alike)
+            if known.values.size == 1 < carried.values.size:
+                coordinates[name] = carried  # one that is for all
         else:
             coordinates[name] = names
 

@@ -245,10 +245,6 @@ class Image(Workload):
         for name in ("antenna", "antenna_name"):
             if (one := there.get(name)) is not None:
                 kept[name] = replace(one, axes=("antenna",))
-        feeds = there.get("antenna_input_polarization")
-        if feeds is not None and feeds.values.dtype.kind == "U" and "polarization" not in there:
-            named = sorted(set(feeds.values.tolist()))  # one: others are refused
-            kept["polarization"] = Coordinate(np.array(named), "", "polarization of the inputs")
         over = {axis: _SUMMED[axis] for axis in ("frequency", *self.case.sum)}
         coordinates = {
             **kept,
