@@ -31,6 +31,9 @@ _SCALED_MARGIN = 1.09
 """`tf32_margin` of fp16."""
 _SHORT_K, _PACKED_MARGIN = 128, 1.2
 """Longest k at which bf16 with both operands packed has a margin, and that margin."""
+_RESULTS_K, _RESULTS_SECONDS, _RESULTS_MARGIN = 64, 100e-6, 1.03
+"""Longest k and least estimated seconds at which bf16 by wgmma has a margin by tf32's own plan too,
+and that margin: its blocks store to memory for most of the time, and end less evenly."""
 _OTHER_PLAN_MARGIN, _OTHER_WGMMA_MARGIN = 1.03, 1.12
 """Margins of bf16 by another plan than tf32's, where the errors of two estimates add, and by
 another of wgmma. By the same plan bf16 is as a rule no slower."""
@@ -63,5 +66,6 @@ def tf32_margin(
     if packs and k <= _SHORT_K:
         return _PACKED_MARGIN
     if same_plan:
-        return 1.0
+        stores = family == "wgmma" and k <= _RESULTS_K and seconds > _RESULTS_SECONDS
+        return _RESULTS_MARGIN if stores else 1.0
     return _OTHER_WGMMA_MARGIN if family == "wgmma" else _OTHER_PLAN_MARGIN

@@ -26,7 +26,7 @@ from argand.gemm.sm90.legality import check_wgmma_plan
 from argand.gemm.sm90.plan import EPILOGUES, WgmmaPlan
 from argand.gemm.sm90.source import wgmma_kernel_name, wgmma_source
 from argand.gemm.sm90.splitk_source import REDUCE_KERNEL, reduce_source
-from argand.gemm.sm90.tiles import with_ping_pong
+from argand.gemm.sm90.tiles import with_ping_pong, with_rounded_rows
 from argand.operand_format import ROUNDINGS
 from argand.precision import Precision
 from argand.runtime.plan import WGMMA_TARGET, PlanError, is_legal
@@ -138,8 +138,9 @@ def wgmma_plans(precision: str) -> list[WgmmaPlan]:
             ):
                 if choice.wgmma is not None:
                     found[choice.wgmma] = None
-    turns = [with_ping_pong(plan, row, 48, 133, 132) for plan in found]
-    return list(dict.fromkeys([*found, *turns]))
+    launched = [with_rounded_rows(plan, row) for plan in found]
+    turns = [with_ping_pong(plan, row, 48, 133, 132) for plan in launched]
+    return list(dict.fromkeys([*launched, *turns]))
 
 
 def epilogues(precision: str, plan: WgmmaPlan) -> list[WgmmaPlan]:

@@ -15,6 +15,7 @@ from argand.gemm.choice import GemmChoice
 from argand.gemm.question import GemmSizes
 from argand.gemm.sm80.plan import MmaPlan
 from argand.gemm.sm80.tiles import mma_tiles
+from argand.gemm.sm90.tiles import with_rounded_rows
 from argand.runtime.plan import WGMMA_TARGET
 
 from tests.kernels.compiled import ARCHS
@@ -215,7 +216,8 @@ def test_a_record_names_the_plan_that_ran(
         assert lists[0] == lists[1]
         (name,) = lists[0]
         assert choice.wgmma is not None
-        assert name.startswith(f"wgmma {choice.wgmma.name}: {'B' if choice.swapped else 'A'} ")
+        plan = with_rounded_rows(choice.wgmma, PRECISIONS[precision])
+        assert name.startswith(f"wgmma {plan.name}: {'B' if choice.swapped else 'A'} ")
         assert ("fused packing" in name) == choice.wgmma.fused_pack
         assert ("split-K slices" in name) == (choice.split_k_slices > 1)
         seen.add(name)

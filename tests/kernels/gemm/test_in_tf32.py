@@ -68,6 +68,19 @@ def test_bf16_takes_the_tile_of_tf32_where_no_other_is_clearly_faster() -> None:
     assert len(seen) > 1
 
 
+@pytest.mark.parametrize(
+    ("batch", "k", "in_tf32"), [(35, 46, True), (35, 65, False), (2, 46, False)]
+)
+def test_bf16_of_a_short_k_and_large_results_is_computed_in_tf32(
+    batch: int, k: int, in_tf32: bool
+) -> None:
+    """By tf32's own plan, which is estimated alike."""
+    sizes = GemmSizes(batch, 361, 5038, k)
+    found = choose(Question(PRECISIONS["bf16"], sizes, A, B), HOPPER, SM_COUNT)
+    assert found.family == "wgmma"
+    assert found.in_tf32 == in_tf32
+
+
 @pytest.mark.parametrize("precision", IN_TF32)
 def test_what_is_asked_for_stays(precision: str) -> None:
     """A family, packed operands, pairs, results of 16 bits, and cards without an estimate."""

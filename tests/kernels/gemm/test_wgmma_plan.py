@@ -19,7 +19,7 @@ from argand.gemm.sm90.plan import (
     WgmmaPlan,
 )
 from argand.gemm.sm90.source import wgmma_kernel_name, wgmma_source
-from argand.gemm.sm90.tiles import wgmma_tiles
+from argand.gemm.sm90.tiles import wgmma_tiles, with_rounded_rows
 from argand.runtime.plan import WGMMA_TARGET, PlanError, is_legal
 
 from tests.kernels.precisions import TENSOR
@@ -237,3 +237,29 @@ def test_a_kernel_spills_at_the_interval_of_its_plan(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(sys.modules["argand.gemm.sm90.plan"], "SPILL_INTERVAL", 8)
     assert plan.spills_accumulators(row, 12 * plan.block_k + 1)
     assert ".spill_interval = 8," in wgmma_source(row, plan)
+
+
+@pytest.mark.parametrize(
+    ("plan", "change"),
+    [
+        (WgmmaPlan(1, 80, 32, 4, k_major=True), {"block_k": 64}),
+        (WgmmaPlan(1, 80, 32, 4, k_major=True, odd_pitch=True), {"block_k": 64}),
+        (WgmmaPlan(1, 96, 32, 4, k_major=True), {"block_k": 64, "stages": 3}),
+        (WgmmaPlan(1, 48, 32, 5, k_major=True, cluster=2), {"block_k": 64, "stages": 4}),
+        (WgmmaPlan(1, 80, 32, 4, k_major=True, cluster=2), {}),
+        (WgmmaPlan(1, 80, 32, 4), {}),
+        (WgmmaPlan(2, 48, 32, 4), {"stages": 3}),
+        (WgmmaPlan(2, 48, 32, 4, k_major=True), {}),
+        (WgmmaPlan(2, 96, 32, 3), {}),
+        (WgmmaPlan(1, 64, 32, 5, k_major=True, triangle=True), {}),
+        (WgmmaPlan(2, 128, 64, 3, storage="planar"), {}),
+    ],
+)  # fmt: skip
+def test_stages_of_rows_that_are_rounded_as_they_are_read(
+    plan: WgmmaPlan, change: dict[str, int]
+) -> None:
+    row, found = PRECISIONS["bf16"], with_rounded_rows(plan, PRECISIONS["bf16"])
+    assert found == replace(plan, **change)  # type: ignore[arg-type]
+    check_wgmma_plan(found, row, HOPPER)
+    for name in ("tf32", "3xfp16"):
+        assert with_rounded_rows(plan, PRECISIONS[name]) == plan

@@ -1,4 +1,4 @@
-"""Parts of a wgmma plan that its launch adds: ping-pong, epilogue, overlap, schedule.
+"""Parts of a wgmma plan that its launch adds: stages, ping-pong, epilogue, overlap, schedule.
 
 The times that constants are fitted to are in docs/experiments/2026-11-30-fitted-constants.md.
 """
@@ -22,7 +22,7 @@ from argand.gemm.sm90.scheduler import (
     min_saved_k,
     schedule_tiles,
 )
-from argand.gemm.sm90.tiles import with_ping_pong
+from argand.gemm.sm90.tiles import with_ping_pong, with_rounded_rows
 from argand.precision import Precision
 from argand.runtime.layout import Layout
 from argand.runtime.plan import PlanError, is_legal
@@ -56,6 +56,7 @@ def plan_launch(
     arch = device.require_arch()
     if plan.triangle and not plan.covers_triangle(problem.rows):
         raise PlanError(f"a triangle of {problem.rows} rows takes square tiles, got {plan}")
+    plan = with_rounded_rows(plan, precision)
     if problem.split_k_slices == 1:
         sizes = GemmSizes(problem.batch, problem.rows, problem.columns, problem.k)
         by_tma = with_tma_epilogue(plan, precision, out, arch).tma_epilogue

@@ -115,6 +115,34 @@ def with_cluster(plan: WgmmaPlan, precision: Precision, blocks: int) -> WgmmaPla
     return None
 
 
+_DEEP_STAGES, _MOST_DEEP_COLUMNS = 4, 80
+"""Most stages of twice the k, and the widest tiles whose shared memory holds so many of them."""
+_FEWER_STAGES = 3
+"""Stages of 128 m-major rows that are rounded to 16 bits as they are read."""
+
+
+@lru_cache(maxsize=4096)
+def with_rounded_rows(plan: WgmmaPlan, precision: Precision) -> WgmmaPlan:
+    """Return the plan with the stages of a row operand that is rounded to 16 bits as it is read.
+
+    Its columns take half as many bytes as at tf32. 64 k-major rows have stages of twice the k, so
+    that memory reads pieces of 512 bytes. Of 128 m-major rows a block has no more in flight than
+    at tf32: else multiprocessors near memory take its rate from the others, and the last block ends
+    later.
+    """
+    rounds = plan.storage == "fp32" and precision.terms == 1 and precision.operand.bytes == 2
+    if not rounds or plan.triangle:
+        return plan
+    if plan.m_warpgroups == 2:
+        return plan if plan.k_major else replace(plan, stages=min(plan.stages, _FEWER_STAGES))
+    if not plan.k_major:
+        return plan
+    stages = _DEEP_STAGES - (plan.block_n > _MOST_DEEP_COLUMNS)
+    deep = replace(plan, block_k=2 * plan.block_k, stages=stages)
+    fits = is_legal(check_wgmma_plan, deep, precision, arch_for(HOPPER))
+    return deep if fits and (plan.cluster == 1 or stages >= _CLUSTERED_STAGES) else plan
+
+
 _MOST_OVERLAPPED = 8
 """Tiles a block beyond which an overlapped epilogue is as fast as a ping-pong, and stays."""
 
