@@ -47,9 +47,9 @@ def placed(found: Staged) -> Staged:
             check_agrees(COVARIANCES.name, "antenna", known, named)
         there["antenna"] = replace(named, long_name="antenna", axes=())
     feeds = there.get("antenna_input_polarization")
-    named = () if feeds is None or feeds.values.dtype.kind != "U" else np.unique(feeds.values)
-    if len(named) == 1 and "polarization" not in there:  # several are refused
-        there["polarization"] = Coordinate(named, "", "polarization of the inputs")
+    names = feeds.values if feeds is not None and feeds.values.dtype.kind == "U" else np.array([])
+    if len(np.unique(names)) == 1 and "polarization" not in there:  # several are refused
+        there["polarization"] = Coordinate(names[:1], "", "polarization of the inputs")
     return replace(found, coordinates=there)
 
 
