@@ -56,10 +56,11 @@ def gemm(
             Either may be `Pairs` (complex-half, integers), a NumPy structured array of r and i, or
             a `Packed` of its side, precision and rounding, which holds its op already.
         c: ``(..., m, n)``, an array or `Pairs`; not read where beta is 0.
-        alpha, beta: complex scalars, within the range of the result's type. Where alpha is 0, a and
-            b are not read: NaN in them leaves no trace in the result, which is beta c. At a beta of
-            1 a CPU adds c as it is; a GPU, and any number of moduli, multiplies it by 1 + 0i, which
-            may make NaN of infinities.
+        alpha, beta: complex scalars, within the range of the result's type, to which they are
+            rounded: one below its smallest number multiplies by 0. Where alpha is 0, a and b are
+            not read: NaN in them leaves no trace in the result, which is beta c. At a beta of 1 a
+            CPU adds c as it is; a GPU, and any number of moduli, multiplies it by 1 + 0i, which may
+            make NaN of infinities.
         op_a, op_b: ``N`` as it is, ``T`` transposed, ``C`` conjugated and transposed.
         precision: a name of ``PRECISIONS``, a row of it or a dtype; or ``6xint8`` to ``17xint8``,
             which multiply integers exactly modulo that many numbers: operands are rounded once, the

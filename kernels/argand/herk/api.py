@@ -52,8 +52,7 @@ def herk(
             GPU. Any strides. Also `Pairs`, or a NumPy structured array of r and i.
         c: of the result's shape; only its lower triangle is read, and the real part of its
             diagonal; nothing where beta is 0.
-        alpha, beta: real scalars, within the range of the result's type; where alpha is 0, a is not
-            read.
+        alpha, beta: real scalars, as of `argand.gemm`; where alpha is 0, a is not read.
         op: ``N`` as it is, ``T`` transposed, ``C`` conjugated and transposed.
         precision: a name of ``PRECISIONS``, a row of it or a dtype, by default as of `argand.gemm`;
             or ``6xint8`` to ``17xint8``, as of it; for Pairs of int8, int16 and fp16 also
