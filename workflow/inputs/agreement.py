@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
@@ -18,7 +19,7 @@ _ROUNDING = 1e-9
 
 def check_agrees(operand: str, name: str, known: Coordinate, carried: Coordinate) -> None:
     """Raise InputError where an operand's coordinate contradicts another operand's."""
-    if not differ(known, carried) and not (name == "polarization" and _of_one(known, carried)):
+    if not differ(known, carried) and not _is_beyond(name, known, carried):
         return
     raise InputError(
         f"input.{operand}: it must have the values of another operand along {name}, "
@@ -28,14 +29,25 @@ def check_agrees(operand: str, name: str, known: Coordinate, carried: Coordinate
     )
 
 
-def _of_one(one: Coordinate, other: Coordinate) -> bool:
-    """Return whether one has a single name, and the other several, so that others are among them.
+def _is_beyond(name: str, one: Coordinate, other: Coordinate) -> bool:
+    """Return whether the single entry of one is none that may be for all entries of the other.
 
-    Weights of one feed by its name are of no other one.
+    Weights of one feed by its name are of no other one. Those of one frequency may be for a band
+    that has it, but for no other band.
     """
-    names = [np.unique(each.values) for each in (one, other)]
-    are_names = all(each.dtype.kind == "U" for each in names)
-    return are_names and min(map(len, names)) == 1 < max(map(len, names))
+    one, other = sorted((one, other), key=lambda each: each.values.size)
+    if one.values.size != 1 or other.values.size < 2 or is_blank(other.values):
+        return False
+    if name == "polarization":
+        return one.values.dtype.kind == other.values.dtype.kind == "U" and differ(
+            replace(one, values=np.resize(one.values, other.values.shape)), other
+        )
+    factors = _factors(one.units, other.units)
+    if name != "frequency" or factors is None or other.values.dtype.kind not in "fiu":
+        return False
+    value, band = one.values[0] * factors[0], other.values * factors[1]
+    step = float(np.abs(np.diff(band)).max())
+    return not band.min() - step <= value <= band.max() + step
 
 
 def in_names(

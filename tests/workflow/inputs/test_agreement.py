@@ -14,7 +14,8 @@ from tests.workflow.chained_cases import study_of
 from tests.workflow.readers.guppi_file import parts, write
 from workflow.config.mistakes import StudyError
 from workflow.data import Coordinate
-from workflow.inputs.agreement import differ, in_names
+from workflow.files.input_error import InputError
+from workflow.inputs.agreement import check_agrees, differ, in_names
 from workflow.inputs.dates import from_the_first
 from workflow.preflight.check import check_study
 
@@ -56,6 +57,33 @@ def of(values: Any, units: str = "", long_name: str = "") -> Coordinate:
 )  # fmt: skip
 def test_coordinates_that_differ(one: Coordinate, other: Coordinate, expected: bool) -> None:
     assert differ(one, other) == differ(other, one) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "one", "several", "expected"),
+    [
+        ("polarization", of(["y"]), of(["x", "y"]), True),
+        ("polarization", of(["X"]), of(["x", "x "]), False),
+        ("polarization", of([1]), of(["x", "y"]), False),
+        ("beam", of(["y"]), of(["x", "y"]), False),
+        ("frequency", of([151.0], "MHz"), of([1.5e8, 1.6e8], "Hz"), False),
+        ("frequency", of([141.0], "MHz"), of([1.5e8, 1.6e8], "Hz"), False),
+        ("frequency", of([139.0], "MHz"), of([1.5e8, 1.6e8], "Hz"), True),
+        ("frequency", of([171.0], "MHz"), of([1.6e8, 1.5e8], "Hz"), True),
+        ("frequency", of([3.0], "m"), of([1.6e8, 1.5e8], "Hz"), False),
+        ("time", of([99.0], "s"), of([0.0, 1.0], "s"), False),
+    ],
+)  # fmt: skip
+def test_one_entry_that_is_for_several(
+    name: str, one: Coordinate, several: Coordinate, expected: bool
+) -> None:
+    """Of a feed by its name, and of a frequency outside of the band, it is for none of them."""
+    for pair in ((one, several), (several, one)):
+        if expected:
+            with pytest.raises(InputError, match=rf"another operand along {name}, "):
+                check_agrees("samples", name, *pair)
+        else:
+            check_agrees("samples", name, *pair)
 
 
 @pytest.mark.parametrize(
