@@ -35,7 +35,7 @@ _COPIES: dict[Step, float] = {
 """Peak memory of a step over the volume of the workload, rounded up from what was seen with
 volumes of 200 to 350 MB of every kind: at most 1, 1.6 by one thread, 1.6 and 1.8. A run on a CPU
 has, beside data as they were staged and in fp64, what its largest call allocates: together 3.3 for
-a dense system and at most 2.5 for seven other kinds, of 8 to 70 MB."""
+a dense system and at most 2.5 for seven other kinds, of 9 to 67 MB."""
 _COPIES_OF_A_THREAD, _MOST_OF_THREADS = 0.4, 6.0
 """Copies that each thread of a verification adds, and all together at most, seen with up to 16
 threads: at most 0.3, where rows of 2^20 make large blocks; together they have no more than there
