@@ -1,4 +1,4 @@
-"""Which kernels NumPy's OpenBLAS has chosen for this CPU, and its number of threads."""
+"""Which kernels NumPy's OpenBLAS has chosen for this CPU, its number of threads, its routines."""
 
 from __future__ import annotations
 
@@ -41,16 +41,31 @@ def openblas_threads() -> int | None:
     return None if threads is None else int(threads())
 
 
+@lru_cache(maxsize=4)
+def lapack_address(routine: str) -> int | None:
+    """Return the address of a routine of the LAPACK in NumPy's wheels, such as zgesv.
+
+    Its integers have 64 bits. None of another LAPACK, whose names do not say which it has.
+    """
+    found = _first_of([f"scipy_{routine}_64_"])
+    return None if found is None else ctypes.cast(found, ctypes.c_void_p).value
+
+
 @lru_cache(maxsize=2)
 def _function(name: str) -> Any:
     """Return a function of NumPy's OpenBLAS without arguments; None of another BLAS."""
+    return _first_of([openblas.format(name) for openblas in OPENBLAS_NAMES])
+
+
+def _first_of(names: list[str]) -> Any:
+    """Return the first function of NumPy's BLAS that has one of these names; None of another."""
     try:
         library = ctypes.PyDLL(import_module(_NUMPY).__file__)
     except (ImportError, OSError):
         return None
-    for openblas in OPENBLAS_NAMES:
+    for name in names:
         try:
-            return library[openblas.format(name)]
+            return library[name]
         except AttributeError:
             continue
     return None

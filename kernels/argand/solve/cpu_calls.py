@@ -20,10 +20,10 @@ from argand.device import available_cores
 from argand.rounding import Array
 from argand.runtime.quiet import quietly
 from argand.runtime.scipy_blas import on_one_core
-from argand.runtime.scipy_routines import routine_of
 from argand.runtime.threads import ONE_CORE_COMPLEX, ONE_CORE_COMPLEX_VECTOR, ONE_CORE_DOT
 from argand.solve import refine
 from argand.solve.cpu import CpuLibrary, WholeFactors
+from argand.solve.cpu_zgesv import MOST_KEPT, kept_systems
 from argand.solve.error_bounds import bounded_by_factors, sums
 from argand.solve.problem import SolveProblem
 from argand.solve.refine import Solution
@@ -45,31 +45,37 @@ def prepared(problem: SolveProblem, b: Array, whole: Whole, *, details: bool) ->
     """Return a solver of systems of this form, which passes those to be scaled to ``whole``."""
     if not problem.n or not problem.columns or not problem.is_zgesv:
         return whole if details else lambda a, b: whole(a, b).x
-    gesv, measured = routine_of("lapack", "zgesv"), _measured(problem)
+    kept, measured = kept_systems(problem.n, problem.columns), _measured(problem)
     size, is_accepted = sums, bounded_by_factors(problem)
     if available_cores() > 1 and problem.n * problem.n >= _THREADED_NUMBERS:
         # Threads that solve may wait for those of another program at each further call.
         size, is_accepted = partial(on_one_core, size), partial(on_one_core, is_accepted)
-    dtype, working, shape = np.dtype(problem.dtype), np.dtype("complex128"), b.shape
-    flat, columns = b.ndim == 1, (problem.n, problem.columns)
+    dtype, shape = np.dtype(problem.dtype), b.shape
+    flat, columns, is_kept = b.ndim == 1, (problem.n, problem.columns), problem.n**2 <= MOST_KEPT
 
     def run(a: Array, b: Array) -> Any:
-        # Column-major copies, which zgesv overwrites: SciPy's own take longer.
-        own = a.astype(working, "F")
-        x = (b.reshape(columns) if flat else b).astype(working, "F")
-        of_a = 0.0 if details else size(own)
-        lu, pivots, x, info = gesv(own, x, 1, 1)
-        if info:
-            return _chosen(whole(a, b), details)
-        if of_a and is_accepted(of_a, a, lu, x):
-            # Row-major, as numpy.linalg.solve has it; one column is both.
-            x = x.astype(dtype, "C", "unsafe", True, False)
-            return x.reshape(shape) if flat else x
-        solution: Solution | None = quietly(measured, a, b.reshape(columns), x, lu, pivots)
-        if solution is None:
-            return _chosen(whole(a, b), details)
-        x = solution.x.astype(dtype, "C").reshape(shape)
-        return _chosen(solution._replace(x=x), details)
+        try:
+            memory = kept.pop()
+        except IndexError:
+            memory = kept.new() if is_kept else kept.make()
+        lu, x, solve, pivots = memory
+        sides = b.reshape(columns) if flat else b
+        lu[...] = a
+        x[...] = sides
+        of_a, solution = 0.0 if details else size(lu), None
+        if not solve():
+            if of_a and is_accepted(of_a, a, lu, x):
+                # Row-major, as numpy.linalg.solve has it.
+                found = x.astype(dtype, "C")
+                if is_kept:
+                    kept.append(memory)
+                return found.reshape(shape) if flat else found
+            solution = quietly(measured, a, sides, x, lu, pivots())
+            if solution is not None:
+                solution = solution._replace(x=solution.x.astype(dtype, "C").reshape(shape))
+        if is_kept:
+            kept.append(memory)
+        return _chosen(whole(a, b) if solution is None else solution, details)
 
     return partial(on_one_core, run) if _is_on_one_core(problem, details) else run
 

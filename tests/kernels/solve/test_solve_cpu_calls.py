@@ -10,7 +10,7 @@ import pytest
 import scipy.linalg
 from argand import solve
 from argand.runtime.complex_types import UNIT_ROUNDOFF
-from argand.solve import api, cpu_calls, refine
+from argand.solve import api, cpu_calls, cpu_zgesv, refine
 
 
 @pytest.fixture(autouse=True)
@@ -177,7 +177,7 @@ def test_zgesvs_solution_is_refined_only_where_it_is_not_accepted(
     rng = np.random.default_rng(5)
     a, b = normal(rng, "complex128", 250, 250), normal(rng, "complex128", 250, 4)
     first = solve(a, b, details=True)
-    np.testing.assert_array_equal(first.x, scipy.linalg.lapack.zgesv(a, b)[2])
+    np.testing.assert_allclose(first.x, scipy.linalg.lapack.zgesv(a, b)[2], rtol=1e-9)
     for share, refined in ((0.1, False), (0.05, True)):  # of 4 sqrt(n) u, 1.6 and 0.8 times as much
         monkeypatch.setattr(refine, "TARGET", share * first.backward_error * 2**53)
         api._CPU_CALLS.clear()
@@ -186,6 +186,42 @@ def test_zgesvs_solution_is_refined_only_where_it_is_not_accepted(
         assert (found.backward_error < first.backward_error / 2) == refined
         for matrix in (a, a.tolist()):
             np.testing.assert_array_equal(solve(matrix, b), found.x)
+
+
+@pytest.mark.parametrize("columns", [1, 3])
+@pytest.mark.parametrize("n", [1, 5, 40])
+def test_both_libraries_solve_in_memory_that_is_kept(
+    monkeypatch: pytest.MonkeyPatch, n: int, columns: int
+) -> None:
+    """Factors and pivots, counted from 0, are those that SciPy's routines read."""
+    rng = np.random.default_rng(n)
+    for address in (cpu_zgesv.lapack_address("zgesv"), None):
+        monkeypatch.setattr(cpu_zgesv, "lapack_address", lambda _, found=address: found)
+        monkeypatch.setattr(cpu_zgesv, "_LEAST_ROWS", 1)
+        kept = cpu_zgesv.kept_systems(n, columns)
+        lu, x, solved, pivots = kept.new()
+        for _ in range(2):
+            a, b = normal(rng, "complex128", n, n), normal(rng, "complex128", n, columns)
+            lu[...], x[...] = a, b
+            assert solved() == 0
+            np.testing.assert_allclose(a @ x, b, rtol=0, atol=1e-10)
+            again, info = scipy.linalg.lapack.zgetrs(lu, pivots(), b)
+            assert info == 0
+            np.testing.assert_allclose(again, x, rtol=1e-8)
+        lu[...] = 0
+        assert solved() == 1
+
+
+@pytest.mark.skipif(cpu_zgesv.lapack_address("zgesv") is None, reason="NumPy has another LAPACK")
+def test_solutions_of_numpys_lapack_are_those_of_numpy() -> None:
+    rng = np.random.default_rng(3)
+    for n, columns in ((16, 1), (70, 5), (520, 2)):
+        a, b = normal(rng, "complex128", n, n), normal(rng, "complex128", n, columns)
+        found = solve(a, b)
+        np.testing.assert_array_equal(found, np.linalg.solve(a, b))
+        earlier = found.copy()
+        solve(a, 2 * b)
+        np.testing.assert_array_equal(found, earlier)
 
 
 @pytest.mark.parametrize("n", [4, 40])
