@@ -81,6 +81,17 @@ def along(known: Mapping[str, Coordinate], axes: Collection[str]) -> dict[str, C
     }
 
 
+def of_powers(coordinates: Mapping[str, Coordinate]) -> dict[str, Coordinate]:
+    """Return coordinates without what they say of spectra in the samples of channels (`REVERSED`).
+
+    Powers of samples have the same sense in either.
+    """
+    said = {name: one.long_name for name, one in coordinates.items()}
+    for end in REVERSED:
+        said = {name: text.replace(f", {end}", "") for name, text in said.items()}
+    return {name: replace(one, long_name=said[name]) for name, one in coordinates.items()}
+
+
 def summed(
     coordinates: Mapping[str, Coordinate], over: Mapping[str, str], what: str
 ) -> dict[str, Coordinate]:

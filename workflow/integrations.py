@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from workflow.config.integration import integrated
 from workflow.data import Coordinate, middles
 from workflow.inputs.equal_steps import first_steps, is_listed, usual_step
+
+_LENGTH = "integration_time"
+"""The lengths of sums; behind the axis's name along an axis of another name."""
 
 
 def integrated_times(
@@ -21,10 +26,15 @@ def integrated_times(
     found = {axis: Coordinate(middles(times.values, each), times.units, times.middle_of(what))}
     if times.values.size > 1:
         lengths = np.broadcast_to(each * abs(usual_step(times)), count)
-        found["integration_time"] = Coordinate(
-            lengths, times.units, f"length of the {what}", (axis,)
-        )
+        found[_LENGTH] = Coordinate(lengths, times.units, f"length of the {what}", (axis,))
     return found
+
+
+def is_summed(coordinates: Mapping[str, Coordinate], axis: str) -> bool:
+    """Return whether entries along an axis are sums of a known length, as of `integrated_times`."""
+    return any(
+        name.endswith(_LENGTH) and one.of(name) == (axis,) for name, one in coordinates.items()
+    )
 
 
 def gap_within(times: Coordinate | None, integrate: int | None, what: str) -> str:

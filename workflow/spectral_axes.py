@@ -23,8 +23,9 @@ from workflow.data import (
     is_blank,
 )
 from workflow.files.input_error import InputError
-from workflow.files.units import FACTORS, OF_REAL, OF_SAMPLES, OF_TUNED, OF_UPPER, in_base, squared
+from workflow.files.units import FACTORS, OF_REAL, OF_SAMPLES, OF_TUNED, OF_UPPER, in_base
 from workflow.inputs.equal_steps import OFF_STEP, step_of
+from workflow.integrations import is_summed
 
 FORWARD = {"sample": "frequency", "time": "frequency", "frequency": "delay"}
 INVERSE = {"sample": "sample", "frequency": "time", "delay": "frequency"}
@@ -176,8 +177,7 @@ def _sense(staged: Staged, *, inverse: bool = False) -> int:
 
 def _tuned_hz(staged: Staged) -> float:
     """Return the frequency that was tuned to, 0 where nothing says it or times have no unit."""
-    found = staged.coordinates.get(f"{SELECTED}frequency")
-    units = sample_step(staged)[1]
+    found, units = _selected_frequency(staged), sample_step(staged)[1]
     if found is None or found.long_name != TUNED or RECIPROCAL.get(units) not in FACTORS["Hz"]:
         return 0.0
     return float(found.values[0]) * FACTORS["Hz"][found.units]
@@ -187,9 +187,19 @@ def _counted_from(staged: Staged) -> str:
     """Return the suffix of the name of frequencies that count from one beside them."""
     if _tuned_hz(staged):
         return f", {OF_TUNED}"
-    found = staged.coordinates.get(f"{SELECTED}frequency")
+    found = _selected_frequency(staged)
     of_channel = found is not None and TAKEN in found.long_name
     return f", {OF_SAMPLES}" if of_channel and sample_step(staged)[1] in FACTORS["s"] else ""
+
+
+def _selected_frequency(staged: Staged) -> Coordinate | None:
+    """Return the frequency of samples without an axis of it; None of sums over times.
+
+    Powers and visibilities change at frequencies that are no offsets from a wave's.
+    """
+    if is_summed(staged.coordinates, staged.axes["samples"][-1]):
+        return None
+    return staged.coordinates.get(f"{SELECTED}frequency")
 
 
 def segments(
@@ -264,15 +274,6 @@ def coordinates_beside(staged: Staged, own: Mapping[str, Coordinate]) -> dict[st
         and (set(one.of(name)) & set(others) or name.startswith(SELECTED))
     }  # fmt: skip
     return {**kept, **own}
-
-
-def power_units(samples: str, frequency: str, *, density: bool) -> str:
-    """Return the units of |X|^2 of samples, over those of frequency where it is a density."""
-    square = squared(samples)
-    if not density or not frequency:
-        return square
-    over = f"({frequency})" if "/" in frequency else frequency
-    return f"{square or '1'}/{over}"
 
 
 def sample_step(staged: Staged) -> tuple[float, str]:

@@ -152,6 +152,15 @@ def squared(unit: str) -> str:
     return "" if unit in _NONE else f"{whole}^2"
 
 
+def power_units(samples: str, frequency: str, *, density: bool) -> str:
+    """Return the units of |X|^2 of samples, over those of frequency where it is a density."""
+    square = squared(samples)
+    if not density or not frequency:
+        return square
+    below = f"({frequency})" if "/" in frequency else frequency
+    return f"{square or '1'}/{below}"
+
+
 def over(units: Mapping[str, str], dividend: str, divisor: str) -> str:
     """Return the unit of one operand over that of another; empty where neither has one."""
     above, below = units.get(dividend, ""), units.get(divisor, "")

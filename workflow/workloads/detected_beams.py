@@ -18,7 +18,7 @@ from workflow.accuracy.beam_power_accuracy import (
 )
 from workflow.arrays.steering import beside_beams
 from workflow.config.integration import integrated
-from workflow.data import Array, Coordinate, Product, Staged
+from workflow.data import Array, Coordinate, Product, Staged, of_powers
 from workflow.files.input_error import InputError
 from workflow.files.units import squared, times
 from workflow.implementation import Implementation, Shape
@@ -153,7 +153,7 @@ class DetectedBeams(Beamforming):
             kept["stokes"] = Coordinate(np.array(STOKES), "", "Stokes parameter, V = 2 Im(x* y)")
         what = "Stokes parameters" if detect == "stokes" else "power"
         return Product(
-            "power", result, axes, kept,
+            "power", result, axes, of_powers(kept),
             f"{self.name}: {what} of beams", squared(times(staged.units, NAMES)),
         )  # fmt: skip
 

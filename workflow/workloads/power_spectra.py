@@ -17,10 +17,11 @@ from workflow import spectral_axes
 from workflow.accuracy import Accuracy
 from workflow.accuracy.spectra_accuracy import SpectraReference, assess_spectra, spectra_reference
 from workflow.accuracy.spectra_bounds import BLOCKS
-from workflow.data import Array, Coordinate, Product, Staged, blank
+from workflow.data import Array, Coordinate, Product, Staged, blank, of_powers
 from workflow.drawn import Box, Drawn
 from workflow.figures.power_pictures import draw_powers
 from workflow.files.input_error import InputError
+from workflow.files.units import power_units
 from workflow.implementation import Implementation, NoResultError, Shape
 from workflow.inputs import operands
 from workflow.inputs.operands import Operand
@@ -237,12 +238,11 @@ class PowerSpectra(Dft):
         bins, own = self._axes(staged)
         coordinates = spectral_axes.coordinates_beside(staged, own)
         data = spectral_axes.shifted(result) if self.case.shift else result
-        units = spectral_axes.power_units(
+        units = power_units(
             staged.units.get("samples", ""), own[bins].units, density=self.case.scaling == "density"
         )
-        return Product(
-            "power", data, (*axes, bins), coordinates, f"{self.name}: power of segments", units
-        )
+        title = f"{self.name}: power of segments"
+        return Product("power", data, (*axes, bins), of_powers(coordinates), title, units)
 
     def picture(self, product: Product, axes: Axes) -> None:
         """Draw the mean power of all signals in dB: over frequency, or over time and frequency."""

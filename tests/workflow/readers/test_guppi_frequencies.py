@@ -10,6 +10,7 @@ from test_chains import run
 
 from tests.workflow.chained_cases import study_of
 from tests.workflow.readers.guppi_file import SAMPLES, write
+from workflow.files.units import OF_SAMPLES
 from workflow.preflight.check import check_study
 
 
@@ -64,3 +65,38 @@ def test_frequencies_within_channels(tmp_path: Path, width: float) -> None:
     np.testing.assert_allclose(
         found["back"].coordinates["time"].values, 1e-6 * np.arange(SAMPLES), atol=1e-15
     )
+
+
+def test_power_of_channels_that_fall_changes_as_it_does(tmp_path: Path) -> None:
+    """Its spectrum over time had the frequencies of a reversed one, of the other sign."""
+    time = np.arange(512) * 1e-6
+    rng = np.random.default_rng(7)
+    wave = 60 * (1 + 0.5 * np.cos(2 * np.pi * 31250 * time + 0.7))[None, :, None]
+    turned = wave * np.exp(2j * np.pi * rng.random((4, 512, 2)))
+    data = np.round(np.stack([turned.real, turned.imag], axis=-1)).astype(np.int8)
+    write(tmp_path / "g.raw", data[None])
+    source = {"file": str(tmp_path / "g.raw"), "format": "guppi"}
+    transform = {"kind": "dft", "axis": "time"}
+    study = study_of({
+        "power": {
+            "kind": "beamforming", "beams": 1, "detect": "power", "integrate": 4,
+            "input": {**source, "samples": "voltages"},
+        },
+        "spectrum": {**transform, "input": {"samples": {"workload": "power"}}},
+        "one": {**transform, "input": {
+            "samples": {"workload": "power"}, "select": {"samples": {"frequency": 1}},
+        }},
+    })  # fmt: skip
+    check_study(study)
+    found = run(study, tmp_path)
+    power, spectrum = found["power"], found["spectrum"]
+    bins = spectrum.coordinates["time_frequency"]
+    at = int(np.abs(spectrum.data[0, 0, 0, 1:64]).argmax()) + 1
+    assert bins.values[at] == pytest.approx(31250)
+    assert np.all(bins.values[:64] >= 0)
+    since = power.coordinates["time"].values - power.coordinates["time"].values[0]
+    exact = (power.data[0, 0, 0] * np.exp(-2j * np.pi * 31250 * since)).sum()
+    np.testing.assert_allclose(spectrum.data[0, 0, 0, at], exact, rtol=1e-9)
+    # Nor are they offsets from the frequency of the channel whose power it is.
+    assert OF_SAMPLES not in found["one"].coordinates["frequency"].long_name
+    assert "selected_frequency" in found["one"].coordinates
