@@ -47,7 +47,7 @@ def together(systems: int, n: int, columns: int, dtype: str) -> Callable[[Any, A
     is_kept, least = numbers <= _MOST_KEPT, 1 / most
     make = partial(_memory, systems, n, columns, np.dtype(dtype))
     kept = KeptMemory(make, 3 * numbers * np.dtype(dtype).itemsize + n * _ROW_BYTES)
-    conjugate, copyto = np.conjugate, np.copyto
+    conjugate = np.conjugate
     least_of, most_of = np.minimum.reduce, np.maximum.reduce
 
     def solve(r: Any, b: Any) -> Any:
@@ -60,7 +60,7 @@ def together(systems: int, n: int, columns: int, dtype: str) -> Callable[[Any, A
             memory = make()
         matrices, sides, diagonals, steps, solutions = memory
         conjugate(r.T, matrices)
-        copyto(sides, b)
+        sides[...] = b
         quiet_context().run(_run, steps)
         found = None
         if least <= least_of(diagonals, None) and most_of(diagonals, None) <= most:

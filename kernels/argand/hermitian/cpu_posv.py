@@ -53,13 +53,12 @@ def each_by_posv(systems: int, n: int, columns: int, dtype: str) -> Callable[[An
     )
     starts = overlapping_starts(systems, some)
     parts_of = [slice(first, first + some) for first in starts]
-    empty, conjugate, copyto = np.empty, np.conjugate, np.copyto
-    vdot, finite = np.vdot, cmath.isfinite
+    empty, conjugate, vdot, finite = np.empty, np.conjugate, np.vdot, cmath.isfinite
 
     def is_solved(memory: _Memory, r: Any, b: Any) -> bool:
         matrices, sides, calls, rows, zeros, _ = memory
         conjugate(r, matrices)
-        copyto(sides, b)
+        sides[...] = b
         run_all(starmap(posv, calls))
         return bytes(rows) == zeros
 
