@@ -6,9 +6,10 @@ A third of the cases is one matrix, system or row, the others are up to 1024 of 
 and results together there are up to 2^18 numbers, so that what a call costs beside its arithmetic
 shows. Both sides are called in turn, and the lower quartile of each counts: what else runs on the
 machine adds to times, and bursts of a faster clock hit calls of either side at random.
-``--kinds`` names the operations. Results are compared, not times.
-fft_backend is scipy.fft.fft with `argand.fft_backend` set beside the same call without; the lines
-of solve are numpy.linalg.solve, which tells no backward error.
+With ``--processor-time`` the times are those of the thread on its processor, which other work
+changes less: of one core, as no other thread counts. ``--kinds`` names the operations. Results are
+compared, not times. fft_backend is scipy.fft.fft with `argand.fft_backend` set beside the same call
+without; the lines of solve are numpy.linalg.solve, which tells no backward error.
 """
 
 from __future__ import annotations
@@ -59,6 +60,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     found.add_argument("--seed", type=int, required=True, help="such as the day's date")
     found.add_argument("--kinds", nargs="+", choices=[*KINDS], default=[*KINDS])
     found.add_argument("--seconds", type=float, default=0.1, help="for each side of a case")
+    found.add_argument("--processor-time", action="store_true", help="of one core")
     arguments = found.parse_args(argv)
     table = Table(arguments.csv)
     for kind in arguments.kinds:
@@ -75,7 +77,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _row(kind: str, drawn: Drawn, dtype: str, arguments: argparse.Namespace) -> CpuCall:
     ours, lines = drawn.ours(), drawn.lines()
     apart = np.abs(ours - lines).max() / np.abs(lines).max()
-    time_us, numpy_us = (1e6 * x for x in _in_turn([drawn.ours, drawn.lines], arguments.seconds))
+    clock = time.thread_time if arguments.processor_time else time.perf_counter
+    both = _in_turn([drawn.ours, drawn.lines], arguments.seconds, clock)
+    time_us, numpy_us = (1e6 * x for x in both)
     return CpuCall(
         operation=kind, shape=drawn.shape, batch=drawn.batch, dtype=dtype, time_us=time_us,
         numpy_us=numpy_us, ratio=numpy_us / time_us,
@@ -84,32 +88,34 @@ def _row(kind: str, drawn: Drawn, dtype: str, arguments: argparse.Namespace) -> 
     )  # fmt: skip
 
 
-def _in_turn(calls: Sequence[Callable[[], object]], seconds: float) -> list[float]:
+def _in_turn(
+    calls: Sequence[Callable[[], object]], seconds: float, clock: Callable[[], float]
+) -> list[float]:
     """Return the lower quartile of the seconds of each call, measured in turn for so long a call.
 
     First several calls are counted that take `_ROUND_SECONDS` together.
     """
-    count, started = _count(calls), time.perf_counter()
+    count, started = _count(calls, clock), clock()
     rounds: list[list[float]] = []
-    while time.perf_counter() - started < seconds * len(calls) or not rounds:
-        rounds.append([_seconds(call, count) for call in calls])
+    while clock() - started < seconds * len(calls) or not rounds:
+        rounds.append([_seconds(call, count, clock) for call in calls])
     return [float(x) for x in np.percentile(rounds, 25, axis=0)]
 
 
-def _count(calls: Sequence[Callable[[], object]]) -> int:
+def _count(calls: Sequence[Callable[[], object]], clock: Callable[[], float]) -> int:
     """Return how many calls of the faster side make a round; the first ones take longer."""
     count = 1
     for _ in range(3):
-        least = min(_seconds(call, count) for call in calls)
+        least = min(_seconds(call, count, clock) for call in calls)
         count = max(count, int(_ROUND_SECONDS / least))
     return count
 
 
-def _seconds(call: Callable[[], object], count: int) -> float:
-    before = time.perf_counter()
+def _seconds(call: Callable[[], object], count: int, clock: Callable[[], float]) -> float:
+    before = clock()
     for _ in range(count):
         call()
-    return (time.perf_counter() - before) / count
+    return (clock() - before) / count
 
 
 if __name__ == "__main__":
