@@ -19,7 +19,7 @@ from workflow.study import outlined
 
 NAMED: dict[str, dict[str, Any]] = {
     "adaptive": {"covariances": (2, 4, 4), "weights": (2, 1, 3, 4)},
-    "beamforming": {"weights": (2, 3, 4), "samples": (2, 4, 12)},
+    "beamforming": {"weights": (3, 4), "samples": (4, 12)},
     "channelise": {"samples": (2, 60)},
     "correlate": {"voltages": (2, 2, 3, 12)},
     "dft": {"samples": (5, 12)},

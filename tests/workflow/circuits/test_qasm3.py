@@ -123,14 +123,14 @@ def test_parameters_in_another_order_than_the_alphabet(path: Path) -> None:
 
 def test_angles_that_are_no_linear_function_of_parameters(path: Path) -> None:
     written = (
-        "a*b", "a**2 + b", "sin(a) - b", "a + 2", "2/a", "(a + b)*(a - b)", "-b % a", "b/2",
+        "a*b", "a**2 + b", "2**a", "sin(a) - b", "a + 2", "2/a", "(a + b)*(a - b)", "-b % a", "b/2",
         "a - a", "0*b",
     )  # fmt: skip
 
     def angles(a: float, b: float) -> list[float]:
         rest = math.fmod(-b, a)  # with the sign of the dividend
         squares = (a + b) * (a - b)
-        return [a * b, a**2 + b, math.sin(a) - b, a + 2, 2 / a, squares, rest, b / 2, 0, 0]
+        return [a * b, a**2 + b, 2**a, math.sin(a) - b, a + 2, 2 / a, squares, rest, b / 2, 0, 0]
 
     # A gate for each, since one such angle makes every angle of its gate a number.
     gates = "gate phased(a, b) c { gphase(a*b); }\n"

@@ -61,7 +61,7 @@ def measured(folder: Path, monkeypatch: pytest.MonkeyPatch, run: Run) -> dict[st
     report: dict[str, Any] = json.loads(out.read_text())
     one, every = report["runs"]
     assert (one["gpus"], one["shards"], one["devices"]) == (1, 2, 1)
-    assert (every["gpus"], every["shards"], every["devices"]) == (3, 3, 3)
+    assert (every["gpus"], every["shards"]) == (3, 3)
     assert every["speedup"] > 0
     assert len(log.read_text().splitlines()) == 2 * (3 + 3 + 2)
     assert not list(folder.glob("tmp*"))
@@ -91,6 +91,7 @@ def test_one_and_all_gpus_by_their_leases(tmp_path: Path, monkeypatch: pytest.Mo
 
     one, every = measured(tmp_path, monkeypatch, leased)["runs"]
     assert (one["span_s"], one["shards_per_s"], one["held_s"], one["between_s"]) == (4, 0.5, 2, 0)
+    assert every["devices"] == 3
     assert (every["shards_per_s"], every["speedup"], every["efficiency"]) == (1.5, 3, 1)
 
 
@@ -106,5 +107,6 @@ def test_one_and_all_gpus(root: Path, tmp_path: Path, monkeypatch: pytest.Monkey
         """Do as ``python -m snakemake`` of the command does, faster."""
         return run_snakemake(command[3:], Path.cwd())
 
-    one, _ = measured(tmp_path, monkeypatch, forked)["runs"]
+    one, every = measured(tmp_path, monkeypatch, forked)["runs"]
     assert one["held_s"] > 1.5
+    assert every["devices"] > 1  # under load the first job ends before the last one begins
