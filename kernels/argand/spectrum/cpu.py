@@ -19,7 +19,7 @@ from argand.runtime.threads import on_all_cores
 from argand.spectrum.problem import Detrend, SpectrumProblem
 
 Array = np.ndarray[Any, Any]
-_BLOCK_BYTES = 1 << 18
+_BLOCK_BYTES = 1 << 19
 """Bytes of windowed segments that a thread transforms at a time: they fit L2."""
 _FEW = 1 << 16
 """Windowed samples of a call below which threads are not worth their start."""
