@@ -280,7 +280,8 @@ def number_selected(
             numbers = taken.indices
             others = [one.numbers.get(axis) for one in headers.values() if axis in one.map.axes]
             if all(one is not None and np.array_equal(one.indices, numbers) for one in others):
-                coordinates[axis] = Coordinate(numbers, "", NUMBERED.format(axis))
+                made = axis, Coordinate(numbers, "", NUMBERED.format(axis))
+                coordinates.setdefault(*(made if axis in mapped.axes else as_selected(axis, *made)))
 
 
 def _check_even(key: str, axis: str, taken: PickedAxis) -> None:

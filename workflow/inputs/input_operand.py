@@ -126,12 +126,12 @@ class InputOperand:
         kinds = [self._stored(dataset).kind for dataset in self.datasets]
         wide = any(name in _WIDE for name in (*kinds, *types))
         kind, bits = ("float", 32) if self.real else ("complex", 64)
-        units = self.units
+        units, mapped = self.units, self.mapped()
         if units is None:
             units = unit_of_parts(self.datasets, self.key)
-        mapped = self.mapped()
-        numbers = self.picked.numbers(self.datasets[0].shape, mapped, self.axis_names())
-        return OperandHeader(mapped, f"{kind}{bits << wide}", units, numbers)
+        shape, dtype = self.datasets[0].shape, f"{kind}{bits << wide}"
+        numbers = self.picked.numbers(shape, self.operand, mapped, self.axis_names())
+        return OperandHeader(mapped, dtype, units, numbers)
 
     def mapped(self) -> AxisMap:
         """Return how the selected part becomes the operand.

@@ -100,7 +100,7 @@ class ProductOperand:
         units = source.units_of(name) if source is not None else None
         self.header = OperandHeader(
             self.map, kind.name, product.units if units is None else units,
-            self.picked.numbers(shape, self.map, names),
+            self.picked.numbers(shape, operand, self.map, names),
         )  # fmt: skip
         self.transformed = self.map.axes[-1] if operand.named and not coordinates else None
         self.renamed, self.dropped = self._placed(names)

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from workflow.config.axis_names import among, operand_axis
 from workflow.config.mistakes import nearest
-from workflow.inputs.axes import AxisMap
+from workflow.inputs.axes import AxisMap, Operand
 
 Array = npt.NDArray[Any]
 
@@ -93,17 +93,18 @@ class Picked:
         )
 
     def numbers(
-        self, shape: Sequence[int], mapped: AxisMap, names: Sequence[str] | None
+        self, shape: Sequence[int], operand: Operand, mapped: AxisMap, names: Sequence[str] | None
     ) -> dict[str, PickedAxis]:
         """Return the selections along a dataset's axes, by the axes that these become.
 
         Axes of which all is taken are left out. One that a number drops, by its name, is there
-        where the operand has it all the same, of the one entry.
+        where the operand has it all the same, of the one entry, or may say it (`Operand.lacking`).
         """
+        lacking = operand.lacking(mapped)
         dropped = {
             operand_axis(name): one
             for name, one in zip(names or (), self.axes, strict=bool(names))
-            if not one.kept and operand_axis(name) in mapped.missing
+            if not one.kept and operand_axis(name) in lacking
         }
         kept = [(one, n) for one, n in zip(self.axes, shape, strict=True) if one.kept]
         places = {axis: mapped.place(axis) for axis in mapped.axes}

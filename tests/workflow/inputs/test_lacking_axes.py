@@ -176,6 +176,23 @@ def test_what_one_workload_selects_is_the_feed_of_the_next(
     assert not any(name.startswith("selected") for name in found)
 
 
+def test_the_number_of_a_feed_without_a_name_goes_along(tmp_path: Path) -> None:
+    """Visibilities of entry 1 were those of polarization 0, and x in a UVH5 file."""
+    bank = of_one_feed(tmp_path / "v.h5")
+    del bank["input"]["coordinates"]["polarization"]
+    bank["input"]["select"]["samples"]["polarization"] = 1
+    workloads = {
+        "bank": bank, "vis": {"kind": "correlate", "input": {"voltages": {"workload": "bank"}}},
+    }  # fmt: skip
+    check_study(study_of(workloads))
+    found = run(study_of(workloads), tmp_path)
+    one = found["bank"].coordinates["selected_polarization"]
+    assert (one.values.tolist(), one.long_name) == (
+        [1], "number of the polarization in the input that is selected",
+    )  # fmt: skip
+    assert set(found["vis"].coordinates["input_polarization"].values) == {1}
+
+
 @pytest.mark.parametrize("kept", ["v", "scalar", "sigmf"])
 def test_samples_of_one_feed_may_say_which(tmp_path: Path, file: Path, kept: str) -> None:
     """A filter bank took the feed of an axis alone, so visibilities could not be of y."""
