@@ -31,7 +31,7 @@ from argand.runtime.threads import ONE_CORE
 Array = npt.NDArray[Any]
 _FEWEST_ROWS = 24
 """Fewest rows whose operands' parts take less time than a mirror."""
-_NUMBERS, _ROWS_FOR_K = (1 << 14, 1 << 16), (4, 8)
+_NUMBERS, _ROWS_FOR_K = (1 << 15, 1 << 16), (6, 8)
 """Fewest numbers of results, for the ten steps of NumPy around the products, and fewest rows for
 each k, for the operands' parts: by other kernels of OpenBLAS, and by those for AVX-512."""
 _PART_BYTES = 1 << 18
