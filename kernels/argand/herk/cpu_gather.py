@@ -18,9 +18,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from argand.herk.cpu_lower import Steps, herk_alone, is_shared, trans_of
+from argand.herk.cpu_blas import numpy_herk
+from argand.herk.cpu_lower import Steps, herk_alone, is_shared, takes_threads, trans_of
 from argand.herk.problem import HerkProblem
+from argand.runtime.complex_types import PREFIX
 from argand.runtime.kept_memory import KeptMemory
+from argand.runtime.numpy_blas import lapack_address
 from argand.runtime.quiet import quiet_context
 
 Array = npt.NDArray[Any]
@@ -29,6 +32,8 @@ _MOST_NUMBERS = 1 << 12
 """Numbers of results up to which a gather takes less time than to finish them, whatever is left."""
 _MOST_MIRRORED = 1 << 15
 """The same where all are mirrored; of complex128 a quarter."""
+_LEAST_K = 64
+"""k from which NumPy's herk by its address takes less time than SciPy's function."""
 _FEWEST_TAKEN = 1 << 9
 """Numbers of results from which `take` takes less time than an index: least where indices, all of
 which are within, wrap around."""
@@ -92,6 +97,9 @@ def gathered_alone(problem: HerkProblem) -> Run:
 
     NumPy's matmul of a small matrix takes longer.
     """
+    has_numpy = lapack_address(f"{PREFIX[problem.dtype]}herk") is not None
+    if has_numpy and problem.k >= _LEAST_K and not takes_threads(problem):
+        return _gathered_by_numpy(problem)
     kept, conjugate, is_flat = _kept_memory(problem), np.conjugate, len(problem.shape) == 2
     routine, trans, few = herk_alone(problem), trans_of(problem.op), _has_few_numbers(problem)
 
@@ -105,6 +113,36 @@ def gathered_alone(problem: HerkProblem) -> Run:
         conjugate(flat, conjugates)
         found = both[sources] if few else both.take(sources, None, None, "wrap")
         kept.append(memory)
+        if out is None:
+            return found
+        out[...] = found
+        return out
+
+    return run
+
+
+def _gathered_by_numpy(problem: HerkProblem) -> Run:
+    """Return what computes the only product of a problem by the herk of NumPy's BLAS."""
+
+    def make() -> tuple[Callable[[Array], None], _Memory]:
+        memory = _memory(problem.shape[-2:], problem.dtype)
+        return numpy_herk(problem.k, problem.op, memory[0]), memory
+
+    kept, shape = KeptMemory(make, _kept_memory(problem).nbytes), problem.shape
+    conjugate, few, is_flat = np.conjugate, _has_few_numbers(problem), len(problem.shape) == 2
+
+    def run(a: Array, c: Array | None = None, out: Array | None = None) -> Array:
+        try:
+            kept_one = kept.pop()
+        except IndexError:
+            kept_one = kept.new()
+        herk, (_, _, _, flat, conjugates, both, sources) = kept_one
+        herk(a if a.flags.carray else a.copy())
+        conjugate(flat, conjugates)
+        found = both[sources] if few else both.take(sources, None, None, "wrap")
+        kept.append(kept_one)
+        if not is_flat:
+            found = found.reshape(shape)
         if out is None:
             return found
         out[...] = found

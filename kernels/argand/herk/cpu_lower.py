@@ -73,7 +73,7 @@ def lower_of(problem: HerkProblem, matched: int = 0) -> Steps:
             partial(herk_by_address, b"C" if problem.op == "N" else b"N") if is_shared(problem)
             else partial(_by_herk, trans_of(problem.op))
         )  # fmt: skip
-        return partial(on_one_core, by_herk) if _takes_threads(problem) else by_herk
+        return partial(on_one_core, by_herk) if takes_threads(problem) else by_herk
     op, n, rows = problem.op, problem.n, _panel_rows(problem)
     if not _is_threaded(problem) or rows >= n:
         tile = TILE[problem.dtype] if matched else 0
@@ -138,7 +138,7 @@ def _is_threaded(problem: HerkProblem) -> bool:
     return several and _is_large(problem) and not is_shared(problem)
 
 
-def _takes_threads(problem: HerkProblem) -> bool:
+def takes_threads(problem: HerkProblem) -> bool:
     """Return whether BLAS's herk would take threads by itself."""
     return available_cores() > 1 and problem.n * (problem.n + 1) * problem.k > _ALONE_PRODUCTS
 
@@ -196,7 +196,7 @@ def herk_alone(problem: HerkProblem) -> Any:
     and A.
     """
     routine = blas("herk", problem.dtype)
-    return partial(on_one_core, routine) if _takes_threads(problem) else routine
+    return partial(on_one_core, routine) if takes_threads(problem) else routine
 
 
 def trans_of(op: Op) -> int:
