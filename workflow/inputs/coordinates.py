@@ -9,7 +9,7 @@ from typing import Any
 import h5py
 import numpy as np
 
-from workflow.config.axis_names import SYNONYMS, operand_axis
+from workflow.config.axis_names import SYNONYMS, among, operand_axis
 from workflow.config.coordinate import DatasetCoordinate, RegularCoordinate, axis_of
 from workflow.config.file_input import FileInput
 from workflow.config.mistakes import nearest
@@ -231,11 +231,12 @@ def _of_axis(
 def _named_as(name: str, found: Sequence[InputOperand]) -> str:
     """Return a coordinate's name: of an axis of an operand, where another name of it is given.
 
-    An axis of a transform's samples keeps the name ``channel``, of others it is ``frequency``.
+    An axis of a transform's samples keeps the name ``channel``, of others it is ``frequency``, as
+    it is where a file and the study call it ``freq``.
     """
     axes = [axis for one in found for axis in one.mapped().axes]
     others = [axis for axis in axes if SYNONYMS.get(axis) == name]
-    return name if name in axes else others[0] if others else operand_axis(name)
+    return name if name in axes else others[0] if others else among(operand_axis(name), axes)
 
 
 def _axis_of(name: str, of: Any, found: Sequence[InputOperand]) -> str:

@@ -84,7 +84,7 @@ def names_along(
     found = {
         name: read(f"input.coordinates.{name}", name, of)
         for name, of in source.coordinates.items()
-        if operand_axis(axis_of(name, of)) in words
+        if among(operand_axis(axis_of(name, of)), words) in words
     }
     for one in own_coordinates(file, operand, external=source.external)[0]:
         if one.number == number and one.name not in found:

@@ -130,3 +130,26 @@ def test_a_table_of_long_rows(tmp_path: Path, kind: Any, column: str, said: str)
         table = given.create_dataset("t", (1 << 15,), kind, chunks=(1 << 10,), compression=1)
         with pytest.raises(InputError, match=said):
             column_of_table(table, column, "key")
+
+
+def test_coordinates_by_the_names_of_the_file(tmp_path: Path) -> None:
+    with h5py.File(path := tmp_path / "v.h5", "w") as file:
+        file["v"] = np.ones((4, 4, 4), np.complex64)
+        for number, name in enumerate(("Time", "ant", "freq")):
+            file["v"].dims[number].label = name
+
+    def case(**more: Any) -> dict[str, Any]:
+        return {"kind": "correlate", "input": {"file": str(path), "voltages": "v", **more}}
+
+    coordinates = {
+        "freq": {"start": 1e8, "step_hz": 1e6}, "ant": list("abcd"),
+        "east": {"values": [0, 1, 4, 9], "units": "m", "axis": "ant"},
+    }  # fmt: skip
+    found = staged(case(coordinates=coordinates, select={"voltages": {"ant": "c"}}))
+    assert found.coordinates["frequency"].units == "Hz"
+    assert found.coordinates["antenna"].values.tolist() == ["c"]
+    assert (found.coordinates["east"].values.tolist(), found.coordinates["east"].axes) == (
+        [4], ("antenna",)
+    )  # fmt: skip
+    both = {"freq": coordinates["freq"], "frequency": coordinates["freq"]}
+    assert "input.coordinates.freq is of the same axis" in error_of(case(coordinates=both))
