@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -21,15 +20,16 @@ from tests.normal import normal
 pytestmark = [pytest.mark.gpu, pytest.mark.usefixtures("wgmma")]
 
 
-def fused(cp: Any, batch: int, n: int, k: int) -> Iterator[GemmChoice]:
-    """The candidates whose idle warps pack the rows."""
+def fused(cp: Any, batch: int, n: int, k: int) -> list[GemmChoice]:
+    """The candidates whose idle warps pack the rows, of which there are some."""
     sizes = GemmSizes(batch, n, n, k, triangle=True)
     traits = OperandTraits(), OperandTraits(conjugated=True)
     card = gpu(cp.cuda.Device().id)
     question = Question(PRECISIONS["tf32"], sizes, *traits)
-    for choice in candidates(question, card.require_arch(), card.sm_count):
-        if choice.wgmma is not None and choice.wgmma.fused_pack:
-            yield choice
+    every = candidates(question, card.require_arch(), card.sm_count)
+    found = [one for one in every if one.wgmma is not None and one.wgmma.fused_pack]
+    assert found
+    return found
 
 
 # Tiles of one matrix and of many in a wave, raster groups that are not full, k-blocks that are not,
@@ -46,9 +46,7 @@ def test_fused_packing_of_triangles_changes_no_bit(
     wide = k + k % 2  # rows begin at multiples of 16 bytes
     rows = cp.asarray(normal(rng, batch, n, wide))[..., :k]
     a = rows if op == "N" else rows.swapaxes(-1, -2)
-    found = list(fused(cp, *shape))
-    assert found
-    for choice in found:
+    for choice in fused(cp, *shape):
         assert choice.wgmma is not None
         results = []
         for packs in (False, True, True):

@@ -64,7 +64,10 @@ class TestStates:
         ],
     )  # fmt: skip
     def test_amplitudes_of_any_size(self, precision, scale):
-        """Neither what underflows nor squares beyond fp64's range make a right state wrong."""
+        """Neither what underflows nor squares beyond fp64's range make a right state wrong.
+
+        Nor do they hide a wrong one, but where all of it may underflow.
+        """
         rng, row = np.random.default_rng(16), PRECISIONS[precision]
         state = (scale * normal(rng, 2**8, dtype=complex)).astype(row.output)
         gates = self.gates(rng, 4, 3)
@@ -75,6 +78,8 @@ class TestStates:
 
         right = assessed(evolve(state, gates, precision))
         assert right.verdict in ("verified", "unproven"), right.reason
+        doubled = assessed(evolve(state, [2 * gates[0], *gates[1:]], precision))
+        assert doubled.verdict == ("unproven" if precision in ("tf32", "bf16") else "wrong")
         if scale in (1e-200, 1e200, 1e300):
             assert right.verified
             assert right.rel_frobenius < 1e-14
