@@ -48,12 +48,19 @@ def plans(precision: str, arch: Arch) -> Iterator[GatePlan]:
                     yield plan
 
 
+# The widest gates take the most registers, and these kernels as many as a thread has.
+FULL = ("fma", "wgmma")
+
+
 def kernels() -> Iterator[Candidate]:
     """Every plan; kernels without tensor cores are the same at every precision of complex64."""
     for precision, arch in offered(PRECISIONS):
+        row = PRECISIONS[precision]
         for plan in plans(precision, arch):
             if plan.on_tensor_cores or precision in ("fp32", "fp64"):
-                yield Candidate(precision, arch, plan)
+                kernel = plan.kind, plan.targets_qubit0, arch.target, row.terms, row.scaled
+                is_full = plan.kind in FULL and plan.width == MOST_WIDTH
+                yield Candidate(precision, arch, plan, traits=(("full", is_full and kernel),))
 
 
 KERNELS = Kernels(kernels)

@@ -54,12 +54,14 @@ __device__ __forceinline__ void store_2x2(const double2 (&x)[2][2], uint32 stage
     }
 }
 
-// Multiplies rows of the matrix, from `matrix` on in its transposed order, with two columns of the
-// tile, which a thread finds at `at` and the masks of the rows.
+// Multiplies rows of the transposed matrix, from `first_row` on, with two columns of the tile. A
+// thread finds these at `at` and the masks of the rows. The address of the first row would take a
+// register more than its number does, which 6 and 7 qubits lack.
 template <bool TargetsQubit0, int Order, int Rows, typename Number>
 __device__ __forceinline__ void multiply_columns(Number (&accumulators)[Rows][2],
-                                                 const Number* matrix, uint32 stage, uint32 at,
-                                                 const uint32* row_masks, uint32 pair_mask) {
+                                                 const Number* matrix, int first_row,
+                                                 uint32 stage, uint32 at, const uint32* row_masks,
+                                                 uint32 pair_mask) {
 #pragma unroll 4
     for (int s = 0; s < Order; s += 2) {
         Number x[2][2];
@@ -68,7 +70,7 @@ __device__ __forceinline__ void multiply_columns(Number (&accumulators)[Rows][2]
         for (int term = 0; term < 2; ++term) {
 #pragma unroll
             for (int r = 0; r < Rows; ++r) {
-                const Number u = matrix[(s + term) * Order + r];
+                const Number u = matrix[(s + term) * Order + first_row + r];
                 multiply_add(accumulators[r][0], u, x[term][0]);
                 multiply_add(accumulators[r][1], u, x[term][1]);
             }
@@ -122,7 +124,7 @@ __device__ __forceinline__ void fma_gate(const GateArguments& args) {
             const uint32 at =
                 column_address ^ xor_masks<log2_of(kColumnSteps)>(args.column_mask, column_step);
             Number accumulators[kRows][2] = {};
-            multiply_columns<TargetsQubit0, kOrder>(accumulators, matrix + first_row, stage, at,
+            multiply_columns<TargetsQubit0, kOrder>(accumulators, matrix, first_row, stage, at,
                                                     row_masks, args.pair_mask);
             if constexpr (kRows < kOrder) __syncthreads();
 #pragma unroll
