@@ -60,6 +60,15 @@ def test_equal_operands_are_in_memory_once(groups: list[Any]) -> None:
     assert ours32[1]() is other32[1]() is not X
 
 
+def test_models_of_a_gpu_have_no_copies(groups: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their times decide nothing, so a cache may hold their operands."""
+    measure = in_turn.measure_in_turn
+    monkeypatch.setattr(in_turn, "measure_coarsely", lambda tasks, _: measure(tasks, cpu()))
+    both = [ready("argand", "fp32"), ready("argand", "tf32")]
+    times_in_turn(both, {"x": X}, replace(cpu(), cache_bytes=X.nbytes + 1), LOG)
+    assert [len(calls) for (calls,) in groups] == [2, 1]
+
+
 def test_what_one_function_makes_is_made_once(groups: list[Any]) -> None:
     """Two casts of large operands would be in memory beside each other."""
     made: list[str] = []
