@@ -252,7 +252,7 @@ def test_a_kernel_spills_at_the_interval_of_its_plan(monkeypatch: pytest.MonkeyP
         (WgmmaPlan(2, 48, 32, 4, k_major=True), {}),
         (WgmmaPlan(2, 96, 32, 3), {}),
         (WgmmaPlan(1, 64, 32, 5, k_major=True, triangle=True), {}),
-        (WgmmaPlan(2, 128, 64, 3, storage="planar"), {}),
+        (WgmmaPlan(2, 64, 64, 4, storage="planar"), {}),
     ],
 )  # fmt: skip
 def test_stages_of_rows_that_are_rounded_as_they_are_read(

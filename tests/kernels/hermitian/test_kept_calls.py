@@ -25,8 +25,10 @@ def test_systems_are_copied_in_parts(
     ]
     np.testing.assert_array_equal(whole, np.concatenate(parts))
     assert excess(r, b, whole) <= 1
-    r[10, 3, 3] = -1  # in the last part
-    assert cpu_posv.each_by_posv(11, 7, 2, "complex128")(r, b) is None
+    for place in (0, 5, 10):  # in the first, another and the last part
+        bad = r.copy()
+        bad[place, 3, 3] = -1
+        assert cpu_posv.each_by_posv(11, 7, 2, "complex128")(bad, b) is None
 
 
 @pytest.mark.parametrize("dtype", TYPES)
