@@ -16,11 +16,11 @@ from workflow.arrays.antenna_places import (
     refuse_geocentric,
 )
 from workflow.arrays.plane_waves import steering_weights
-from workflow.data import PLACES, Array, Coordinate, Staged, blank, is_blank
+from workflow.data import PLACES, SELECTED, TAKEN, Array, Coordinate, Staged, blank, is_blank
 from workflow.drawn import Drawn
 from workflow.files.input_error import InputError
+from workflow.inputs.described import Described
 from workflow.inputs.equal_steps import OFF_STEP
-from workflow.inputs.input_operand import OperandHeader
 from workflow.inputs.product_operand import ProductOperand
 
 
@@ -33,20 +33,26 @@ def beams_toward(directions: Array) -> dict[str, Coordinate]:
     }
 
 
-def refuse_repeated(weights: OperandHeader, samples: OperandHeader) -> None:
+def refuse_repeated(found: Described) -> None:
     """Raise InputError where several weights are of one channel or polarization that is selected.
 
-    The beams of all of them would be of the same samples. Those whose file has no such axis may be
-    of all, as inputs of two feeds that beams of both polarizations are made of.
+    It is selected here, or by the workload whose product the samples are. The beams of all of them
+    would be of the same samples. Those whose file has no such axis may be of all, as inputs of two
+    feeds that beams of both polarizations are made of.
     """
+    weights, samples = (found.headers[name] for name in ("weights", "samples"))
     counts = dict(zip(weights.map.axes, weights.shape, strict=True))
     for axis in ("frequency", "polarization"):
         taken = samples.numbers.get(axis)
-        if taken is not None and taken.length == 1 < counts[axis]:
+        is_taken = taken is not None and taken.length == 1
+        before = found.coordinates.get(f"{SELECTED}{axis}")
+        was_taken = axis in samples.map.missing and before is not None and TAKEN in before.long_name
+        if counts[axis] > 1 and (is_taken or was_taken):
+            who = "input.select.samples: takes" if is_taken else "input.samples: has"
+            where = "" if is_taken else ", which another workload selects"
             raise InputError(
-                f"input.select.samples: takes one entry of {axis}, and weights have "
-                f"{counts[axis]}, whose beams would all be of the same samples; take "
-                "one of weights too"
+                f"{who} one entry of {axis}{where}, and weights have {counts[axis]}, whose beams "
+                "would all be of the same samples; take one of weights too"
             )
 
 

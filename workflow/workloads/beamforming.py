@@ -180,7 +180,7 @@ class Beamforming(MatrixProduct):
             found = describe(self.case.input, OPERANDS, upstream, check=True)
             shapes = {name: header.shape for name, header in found.headers.items()}
             matrix_product.check_shapes(OPERANDS, shapes)
-            steering.refuse_repeated(found.headers["weights"], found.headers["samples"])
+            steering.refuse_repeated(found)
             if "weights" in found.made:
                 steering.refuse_other_places(found.made["weights"], found.coordinates)
 

@@ -234,3 +234,31 @@ def test_weights_of_another_feed_than_is_selected(tmp_path: Path) -> None:
         check_study(study_of(workloads))
     workloads["beams"]["input"]["coordinates"] = {"polarization": ["y"]}
     check_study(study_of(workloads))
+
+
+@pytest.mark.parametrize("names", [["x", "y"], None])
+def test_weights_of_several_feeds_for_one_that_was_selected(
+    tmp_path: Path, names: list[str] | None
+) -> None:
+    """Beams of x were made of samples of y, which the workload before had selected."""
+    bank = of_one_feed(tmp_path / "v.h5")
+    known: dict[str, Any] = {"coordinates": {"polarization": names}} if names else {}
+    if not names:
+        del bank["input"]["coordinates"]["polarization"]
+        bank["input"]["select"]["samples"]["polarization"] = 1
+    with h5py.File(tmp_path / "w.h5", "w") as made:
+        made["w"] = np.ones((2, 2, 3), np.complex64)
+    source: dict[str, Any] = {
+        "file": str(tmp_path / "w.h5"), "weights": "w", "samples": {"workload": "bank"},
+        "axes": {"weights": ["polarization", "beam", "antenna"]}, **known,
+    }  # fmt: skip
+    workloads = {"bank": bank, "beams": {"kind": "beamforming", "input": source}}
+    said = (
+        "samples: has one entry of polarization, which another workload selects, and weights have 2"
+    )
+    with pytest.raises(StudyError, match=said):
+        check_study(study_of(workloads))
+    source["select"] = {"weights": {"polarization": 1}}
+    check_study(study_of(workloads))
+    found = run(study_of(workloads), tmp_path / "run")["beams"]
+    assert found.coordinates["polarization"].values.tolist() == [names[1] if names else 1]
