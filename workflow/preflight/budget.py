@@ -30,8 +30,8 @@ from workflow.workloads.base import Workload
 BASE_BYTES = 262 << 20
 """A job's libraries before its data, by benchmarks.pipeline.job_memory."""
 _RUN_COPIES, _VERIFY_COPIES = 2.1, 1.6
-"""Peak memory of a step over its operands and one result, as seen with every kind
-(`workflow.preflight.estimates`)."""
+"""Peak memory of a step over its operands and one result. A run on a CPU takes more of some kinds
+(`workflow.preflight.estimates`), which are let begin: what is refused here does not fit."""
 _COORDINATE_COPIES = 3
 _FLOPS_OF_A_CORE, _FLOPS_OF_A_GPU = 2e11, 2e15
 """Operations a second that none is faster than, at the fastest precision."""

@@ -176,21 +176,22 @@ def test_what_one_workload_selects_is_the_feed_of_the_next(
     assert not any(name.startswith("selected") for name in found)
 
 
-def test_the_number_of_a_feed_without_a_name_goes_along(tmp_path: Path) -> None:
-    """Visibilities of entry 1 were those of polarization 0, and x in a UVH5 file."""
+@pytest.mark.parametrize("axis", ["polarization", "antenna"])
+def test_the_number_of_an_entry_without_a_name_goes_along(tmp_path: Path, axis: str) -> None:
+    """Visibilities of entry 1 were those of 0, a feed as x in a UVH5 file."""
     bank = of_one_feed(tmp_path / "v.h5")
-    del bank["input"]["coordinates"]["polarization"]
-    bank["input"]["select"]["samples"]["polarization"] = 1
+    del bank["input"]["coordinates"][axis]
+    bank["input"]["select"]["samples"] = {axis: 1}
     workloads = {
         "bank": bank, "vis": {"kind": "correlate", "input": {"voltages": {"workload": "bank"}}},
     }  # fmt: skip
     check_study(study_of(workloads))
     found = run(study_of(workloads), tmp_path)
-    one = found["bank"].coordinates["selected_polarization"]
+    one = found["bank"].coordinates[f"selected_{axis}"]
     assert (one.values.tolist(), one.long_name) == (
-        [1], "number of the polarization in the input that is selected",
+        [1], f"number of the {axis} in the input that is selected",
     )  # fmt: skip
-    assert set(found["vis"].coordinates["input_polarization"].values) == {1}
+    assert set(found["vis"].coordinates[f"input_{axis}"].values) == {1}
 
 
 @pytest.mark.parametrize("kept", ["v", "scalar", "sigmf"])
@@ -262,3 +263,20 @@ def test_weights_of_several_feeds_for_one_that_was_selected(
     check_study(study_of(workloads))
     found = run(study_of(workloads), tmp_path / "run")["beams"]
     assert found.coordinates["polarization"].values.tolist() == [names[1] if names else 1]
+
+
+def test_weights_of_channels_within_one_that_was_selected(tmp_path: Path) -> None:
+    """Samples have an axis of these, so none of the weights is for the same samples as another."""
+    bank = of_one_feed(tmp_path / "v.h5")
+    bank["input"] |= {
+        "axes": ["frequency", "antenna", "time"], "select": {"samples": {"frequency": 1}},
+        "coordinates": {"frequency": {"values": [1.4e8, 1.5e8], "units": "Hz"}},
+    }  # fmt: skip
+    del bank["centre_hz"]
+    with h5py.File(tmp_path / "w.h5", "w") as made:
+        made["w"] = np.ones((4, 2, 3), np.complex64)
+    beams = {"kind": "beamforming", "input": {
+        "file": str(tmp_path / "w.h5"), "weights": "w", "samples": {"workload": "bank"},
+        "axes": {"weights": ["frequency", "beam", "antenna"]},
+    }}  # fmt: skip
+    check_study(study_of({"bank": bank, "beams": beams}))

@@ -15,6 +15,8 @@ from tests.verdicts import COARSE
 from tests.workflow.streamed_runs import Ran, workload_of
 from tests.workflow.workloads.on_cpu import computed
 from workflow.antennas import SPEED_OF_LIGHT, direction_cosines
+from workflow.arrays.antenna_places import check_near
+from workflow.data import Coordinate, blank
 from workflow.files.input_error import InputError
 from workflow.storage.products import check_product
 from workflow.workloads.image import Image, ImageCase
@@ -290,3 +292,8 @@ def test_the_mwa_is_imaged(real_data):
     assert accuracy.verified, accuracy.reason
     assert accuracy.measures["dynamic_range_db"] > 65
     assert accuracy.measures["peak_shift"] == 0
+
+
+def test_places_that_are_not_read_yet_are_let_through():
+    there = {name: Coordinate(np.arange(2.0), "m") for name in ("east", "north")}
+    check_near(there | {"frequency": Coordinate(blank((3,), float), "Hz")}, "x", "y")
