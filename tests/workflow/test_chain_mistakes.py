@@ -63,7 +63,19 @@ MISTAKES: list[tuple[dict[str, Any], str]] = [
     ),
     (
         {"kind": "dft", "axis": "time", "input": {"samples": SAMPLES, "file": "x.h5"}},
-        "input.file must not be given where no operand is a dataset",
+        "input.file must not be given where no operand is a dataset: samples is the product of "
+        "beams; beside products select, axes and units are allowed; file goes where data come in, "
+        "into the input of the workload that reads them from a file",
+    ),
+    (
+        {
+            "kind": "dft",
+            "axis": "time",
+            "input": {"samples": SAMPLES, "coordinates": {"time": {"start": 0, "step_s": 1}}},
+        },
+        "input.coordinates must not be given where no operand is a dataset: samples is the product "
+        "of beams; beside products select, axes and units are allowed; coordinates goes where data "
+        "come in, into the input of the workload that reads them from a file",
     ),
     (
         {"kind": "gemm", "input": {"a": SAMPLES, "b": "/b"}},

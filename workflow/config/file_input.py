@@ -24,7 +24,7 @@ from workflow.config.coordinate import (
     StoredNumber,
 )
 from workflow.config.formats import FORMATS, HDF5
-from workflow.config.mistakes import nearest
+from workflow.config.mistakes import beside_products, nearest
 from workflow.config.model import Model
 from workflow.config.text_forms import text_like
 
@@ -234,7 +234,7 @@ class FileInput(Model):
                 "file", "coordinates", "sample_rate_hz", "zero_level", "flagged", "external",
             ):  # fmt: skip
                 if key in self.model_fields_set:
-                    raise ValueError(f"{key} must not be given where no operand is a dataset")
+                    raise ValueError(beside_products(key, self.products()))
         return self
 
     @model_validator(mode="after")

@@ -57,6 +57,16 @@ def unknown_key(key: str, known: Iterable[str]) -> str:
     return f"unknown key{nearest(key, known)} (known: {', '.join(known)})"
 
 
+def beside_products(key: str, products: Mapping[str, str]) -> str:
+    """Return the message about a key of files in an input whose operands are all products."""
+    found = ", ".join(f"{name} is the product of {one}" for name, one in products.items())
+    return (
+        f"{key} must not be given where no operand is a dataset: {found}; beside products select, "
+        f"axes and units are allowed; {key} goes where data come in, into the input of the "
+        "workload that reads them from a file"
+    )
+
+
 def attach(at: Key, text: str, known: Iterable[str]) -> str:
     """Return a mistake at a key of the config.
 
