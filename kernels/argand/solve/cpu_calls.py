@@ -10,6 +10,7 @@ The times behind the choices are in docs/experiments/2026-11-28-small-calls-on-a
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -102,7 +103,8 @@ def _chosen(found: Solution, details: bool) -> Any:
 def _measured(problem: SolveProblem) -> Callable[..., Solution | None]:
     """Return what finds the backward error of x by its residual, and refines what is not accepted.
 
-    It returns None where the system is to be scaled.
+    It returns None where the system is to be scaled, which is tried where norms, or that of x, are
+    far from 1 and the error of x is not accepted.
     """
     library, precision, roundoff = CpuLibrary(), problem.precision, problem.unit_roundoff
     least, most = safe_norms(problem.working)
@@ -111,9 +113,14 @@ def _measured(problem: SolveProblem) -> Callable[..., Solution | None]:
     def measured(a: Array, b: Array, x: Array, lu: Array, pivots: Array) -> Solution | None:
         a, b = a.astype(np.complex128, copy=False), b.astype(np.complex128, copy=False)
         norm, sizes = _maximum(_add(np.abs(a), 1), None), np.abs(b)
-        if not (least <= norm <= most and least <= _maximum(_add(sizes, 1), None) <= most):
-            return None
         scale = norm * _maximum(np.abs(x), 0) + _maximum(sizes, 0)
+        near = least <= norm <= most and least <= _maximum(_add(sizes, 1), None) <= most
+        if not (near and _maximum(scale, None) <= most * most):
+            # Scaled first, small columns of A may underflow, and large numbers of x overflow.
+            error = math.nan
+            if np.isfinite(lu).all():  # else numbers of x may be 0 that are not
+                error = refine.error_of_any_norms(a, x, b, library)
+            return Solution(x, error, 0, precision) if error <= accepted else None
         residual = np.abs(library.residual(a, x, b))
         error = float(_maximum(_maximum(residual, 0) / scale, None))
         if error <= accepted:

@@ -7,13 +7,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from argand.rounding import Array
 from argand.solve.library import Factors, Library
-from argand.solve.scaling import blocks_of
+from argand.solve.scaling import blocks_of, times_power
 
 MOST_STEPS = 5
 """Steps of refinement, as in LAPACK's zgerfs."""
 TARGET = 4.0
 """Backward error in unit roundoffs of the result's type at which refinement ends."""
+
+_LEAST = 5e-324
+"""The smallest number of fp64."""
 
 
 class Solution(NamedTuple):
@@ -118,3 +122,22 @@ def _residual(
     # A column of b that is 0 has the solution 0.
     errors = arrays.abs(residual).max(axis=0) / arrays.where(scale > 0, scale, 1)
     return residual, float(errors.max())
+
+
+def error_of_any_norms(a: Array, x: Array, b: Array, library: Library) -> float:
+    """Return the largest backward error of a column of NumPy arrays, of norms far from 1 too.
+
+    Powers of two bring A near 1, and of each column the larger of A x and b: what underflows then
+    is below the unit roundoff of the norms. NaN where a number is not finite.
+    """
+    sizes = [
+        np.maximum(np.abs(of.real), np.abs(of.imag)).max(axis=axis)
+        for of, axis in ((a, None), (x, 0), (b, 0))
+    ]
+    if not all(np.isfinite(size).all() for size in sizes):
+        return math.nan
+    # Zeros have an exponent too, that of the smallest number.
+    of_a, of_x, of_b = (np.frexp(np.maximum(size, _LEAST))[1] for size in sizes)
+    sides: Any = np.maximum(of_a + of_x, of_b)
+    a, x, b = times_power(a, -of_a), times_power(x, of_a - sides), times_power(b, -sides)
+    return _residual(a, x, b, np.abs(a).sum(axis=1).max(), np.abs(b).max(axis=0), library)[1]

@@ -58,8 +58,11 @@ def scaled(x: Any, name: str, working: str, arrays: Any) -> tuple[Any, int, floa
     return x, exponent, norm(x, arrays)
 
 
-def times_power(x: Any, exponent: int) -> Any:
-    """Return x 2^exponent, exact but where the result is subnormal or leaves the type's range."""
+def times_power(x: Any, exponent: Any) -> Any:
+    """Return x 2^exponent, exact but where the result is subnormal or leaves the type's range.
+
+    ``exponent`` is an integer, or has one for each column of x.
+    """
     # One power may leave the range that the result stays in, and two the 2097 powers from the
     # smallest number to the largest. What overflows is infinite: a complex product would make NaN.
     found = x.astype(np.complex128)

@@ -11,7 +11,7 @@ from argand import solve
 from argand.runtime.complex_types import UNIT_ROUNDOFF
 from argand.solve import scaling
 from argand.solve.cpu import CpuLibrary
-from argand.solve.refine import TARGET, Solution, refined
+from argand.solve.refine import TARGET, Solution, accepted, error_of_any_norms, refined
 from argand.solve.scaling import times_power
 
 from tests.kernels.solve.systems import normal
@@ -81,3 +81,51 @@ def test_powers_beyond_the_range_of_one_number(x: int, exponent: int) -> None:
     assert found.tolist() == [complex(2.0 ** (x + exponent), -(2.0 ** (x + exponent)))]
     with np.errstate(over="ignore"):
         assert np.isinf(times_power(np.array([1.0 + 0j]), 2097).real)
+
+
+@pytest.mark.parametrize("details", [False, True])
+@pytest.mark.parametrize("n", [3, 40])
+@pytest.mark.parametrize(("first", "last"), [(-664, 664), (-30, 1010), (-950, 200)])
+def test_columns_of_far_powers_of_two_leave_the_solution(
+    n: int, first: int, last: int, details: bool
+) -> None:
+    """Pivots, factors and x of columns times powers of two are the same but for these powers.
+
+    Such systems were called singular, or their backward error NaN.
+    """
+    rng = np.random.default_rng(n)
+    a, b = normal(rng, n, n), normal(rng, n, 2)
+    powers = np.linspace(first, last, n).astype(int)
+    found: Any = solve(np.ldexp(1.0, powers) * a, b, details=details)
+    if details:
+        assert 0 <= found.backward_error <= accepted(n, U)
+        found = found.x
+    for power in (powers // 2, powers - powers // 2):
+        found = found * np.ldexp(1.0, power)[:, None]
+    np.testing.assert_array_equal(found, solve(a, b))
+
+
+def test_the_error_of_any_norms_is_that_of_the_system_near_1() -> None:
+    rng = np.random.default_rng(1)
+    a, b = normal(rng, 9, 9), normal(rng, 9, 3)
+    b[:, 2] = 0
+    x = np.linalg.solve(a, b) * (1 + 1e-9)
+
+    def error(of_a: float, of_b: float, x: Any = x) -> float:
+        return error_of_any_norms(of_a * a, of_b / of_a * x, of_b * b, CpuLibrary())
+
+    near = error(1, 1)
+    assert 1e-11 < near < 1e-8
+    for of_a, of_b in ((2.0**1000, 2.0**900), (2.0**-900, 2.0**-900), (2.0**500, 2.0**-500)):
+        assert error(of_a, of_b) == near
+    assert error(2.0**700, 2.0**-300, 0 * x) == 1
+    assert np.isnan(error(1, 1, np.full((9, 3), np.inf)))
+
+
+@pytest.mark.parametrize("details", [False, True])
+def test_a_solution_by_factors_that_overflow_is_refused(details: bool) -> None:
+    """The second pivot is out of range: LAPACK's x is (1, 0), not (0, 7e-309); the norm of its
+    error is below a unit roundoff of that of A."""
+    a = np.array([[1, 1.5e308], [-1, 1.5e308]], complex)
+    with pytest.raises(np.linalg.LinAlgError, match="backward error is nan"):
+        solve(a, np.ones(2, complex), details=details)
