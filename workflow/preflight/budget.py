@@ -29,9 +29,10 @@ from workflow.workloads.base import Workload
 
 BASE_BYTES = 262 << 20
 """A job's libraries before its data, by benchmarks.pipeline.job_memory."""
-_RUN_COPIES, _VERIFY_COPIES = 2.1, 1.6
-"""Peak memory of a step over its operands and one result. A run on a CPU takes more of some kinds
-(`workflow.preflight.estimates`), which are let begin: what is refused here does not fit."""
+_VERIFY_COPIES = 1.6
+"""Peak memory of a verification over its operands and one result."""
+_GPU_RUN_COPIES = 1.7
+"""Least copies in host memory that runs on a GPU took (docs/data/h200-study-leases.jsonl)."""
 _COORDINATE_COPIES = 3
 _FLOPS_OF_A_CORE, _FLOPS_OF_A_GPU = 2e11, 2e15
 """Operations a second that none is faster than, at the fastest precision."""
@@ -48,14 +49,18 @@ class WorkloadSizes:
     """The needs of one workload: bytes of its files, and operations of one computation.
 
     ``run`` is the result of each implementation, ``product`` the one that stays, twice where it is
-    written as UVH5 too, which has each pair of antennas once; ``verified`` is what its verification
-    holds at a time, in fp64, and ``whole`` says that it has no axis to go through in pieces.
+    written as UVH5 too, which has each pair of antennas once; ``computed`` is a copy of operands
+    and result, in fp64 where an implementation has them so, and ``copies`` `Workload.run_copies`;
+    ``verified`` is what its verification holds at a time, in fp64, and ``whole`` says that it has
+    no axis to go through in pieces.
     """
 
     staged: int
     coordinates: int
     run: int
     product: int
+    computed: int
+    copies: float
     verified: int
     whole: bool
     flops: float
@@ -149,11 +154,15 @@ def _sizes(chain: tuple[str, ...]) -> WorkloadSizes:
     pieces = pieces_of(workload, outline)
     automatic = workload.case.precision == "auto"
     product = max(results) if automatic else _chosen(workload, outline)
+    staged = sum(data.nbytes for data in outline.operands.values())
+    in_fp64 = of_peers or any(one.output == "complex128" for one in precisions)
     return WorkloadSizes(
-        sum(data.nbytes for data in outline.operands.values()),
+        staged,
         sum(coordinate.values.nbytes for coordinate in outline.coordinates.values()),
         sum(results) + sum(of_peers),
         product * (2 if workload.case.is_exported else 1),
+        sizes(workload, outline).in_and_out if in_fp64 else staged + product,
+        workload.run_copies(outline),
         pieces.bytes,
         pieces.axis is None,
         workload.shape(outline, get_precision("fp64")).flops,
@@ -198,11 +207,9 @@ def _too_large(study: Study, name: str, one: WorkloadSizes, place: Place) -> str
     needed = {"stage": _COORDINATE_COPIES * one.coordinates}
     pieces = one.verified if not one.whole else one.verified / parts
     needed["verify"] = int(_VERIFY_COPIES * pieces)
-    if not _streams(study, name, place):
-        held = one.staged + one.product
-        needed["run"] = int(_RUN_COPIES * held / parts)
-    else:
-        needed["run"] = HOST_BYTES
+    copies = one.copies if place.device.backend == "cpu" else _GPU_RUN_COPIES
+    whole = int(copies * one.computed / parts)
+    needed["run"] = HOST_BYTES if _streams(study, name, place) else whole
     step = max(needed, key=lambda name: needed[name])
     total = needed[step] + BASE_BYTES
     if total <= place.memory:

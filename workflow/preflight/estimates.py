@@ -26,16 +26,16 @@ Step = Literal["stage", "run", "verify", "deliver", "gather", "draw"]
 
 _COPIES: dict[Step, float] = {
     "stage": 2,
-    "run": 3.5,
     "verify": 2,
     "deliver": 2.5,
     "gather": 1,
     "draw": 2.5,
 }
 """Peak memory of a step over the volume of the workload, rounded up from what was seen with
-volumes of 200 to 350 MB of every kind: at most 1, 1.6 by one thread, 1.6 and 1.8. A run on a CPU
-has, beside data as they were staged and in fp64, what its largest call allocates: together 3.3 for
-a dense system and at most 2.5 for seven other kinds, of 9 to 67 MB."""
+volumes of 200 to 350 MB of every kind: stage 1, verify 1.6 by one thread, deliver 1.6, draw 1.8."""
+_RUN_ROOM = 1.5
+"""Memory that is asked for a run over `Workload.run_copies`, which models of transforms of 17 MB
+exceed by a third."""
 _COPIES_OF_A_THREAD, _MOST_OF_THREADS = 0.4, 6.0
 """Copies that each thread of a verification adds, and all together at most, seen with up to 16
 threads: at most 0.3, where rows of 2^20 make large blocks; together they have no more than there
@@ -74,6 +74,7 @@ class _Sizes:
         volume: bytes of operands and result (`Sizes.volume`).
         result: bytes of one result.
         piece: bytes of a piece (`workflow.steps.pieces`), of a part as of the whole.
+        copies: `Workload.run_copies`.
         flops, moved: operations of a call, and bytes that it reads and writes.
         ours, theirs: seconds that a call of ours or of a peer's takes beside products, on a CPU.
     """
@@ -82,6 +83,7 @@ class _Sizes:
     volume: float
     result: float
     piece: float
+    copies: float
     flops: float
     moved: float
     ours: float
@@ -103,7 +105,8 @@ def estimate(
     case = study.workloads[name]
     size = _sizes(study.chain(name)).part(len(study.parts(name)) if step in OF_A_PART else 1)
     held, handled = _held_and_handled(size, step, isinstance(case.data_source, FileInput))
-    memory, seconds = _COPIES[step] * held, handled / _FILE_RATE
+    copies = _RUN_ROOM * size.copies if step == "run" else _COPIES[step]
+    memory, seconds = copies * held, handled / _FILE_RATE
     if step == "run":
         memory = HOST_BYTES if _is_streamed(study, name) else memory
         seconds += _run_seconds(size, case, gpu=gpu)
@@ -212,6 +215,7 @@ def _sizes(chain: tuple[str, ...]) -> _Sizes:
     shape, work = workload.shape(staged, get_precision("fp64")), workload.other_work(staged)
     found, piece = sizes(workload, staged), pieces_of(workload, staged).bytes
     return _Sizes(
-        type(workload), float(found.volume), float(found.result), float(piece), shape.flops,
-        shape.bytes_moved, other_seconds(work, peer=False), other_seconds(work, peer=True),
+        type(workload), float(found.volume), float(found.result), float(piece),
+        workload.run_copies(staged), shape.flops, shape.bytes_moved,
+        other_seconds(work, peer=False), other_seconds(work, peer=True),
     )  # fmt: skip

@@ -36,6 +36,11 @@ class Sizes:
     intermediate: int = 0
 
     @property
+    def in_and_out(self) -> int:
+        """Bytes of the operands and the result."""
+        return sum(self.operands.values()) + self.result
+
+    @property
     def volume(self) -> int:
         """Bytes of the operands, the larger of result and product, and what lies between them."""
         return sum(self.operands.values()) + max(self.result, self.formed) + self.intermediate

@@ -16,6 +16,7 @@ from argand.device import cpu
 from workflow.config.mistakes import StudyError
 from workflow.preflight import budget
 from workflow.preflight.check import check_study, main
+from workflow.preflight.estimates import estimate
 from workflow.preflight.loading import load_study
 from workflow.steps.staging import stage
 from workflow.storage.chunks import chunk_offsets
@@ -139,6 +140,21 @@ def test_the_memory_of_the_largest_job(machine: dict[str, int]) -> None:
     check_study(study_of(big=state), device_here=False)
     machine["memory"] = 20 * GIB
     check_study(study_of(big=state))
+
+
+def test_the_check_and_the_scheduler_know_what_a_dense_system_takes(
+    machine: dict[str, int],
+) -> None:
+    """The arrays of a run at all precisions, beside NumPy, are three copies of A in complex128."""
+    case = {"kind": "solve", "n": 30_000, "rhs": 4}
+    machine.update(disk=1 << 50, memory=3 * 16 * 30_000**2)
+    study = study_of(x=case)
+    (text,) = error_of(study)
+    assert text.startswith("workloads.x: its run job needs about 43.2 GiB of memory, this machine")
+    assert estimate(study, "x", "run")[0] > machine["memory"]
+    # Without fp64, or with several systems that are solved one after another, it takes less.
+    check_study(study_of(x={**case, "precisions": ["fp32"], "baselines": "none"}))
+    check_study(study_of(x={**case, "n": 15_000, "batch": 4}))
 
 
 def test_what_is_split_needs_no_memory_of_its_size(machine: dict[str, int]) -> None:
