@@ -1,1 +1,1 @@
-"""Around the step of a job: its devices, its log and its progress, never what it computes."""
+"""A job leases its devices, logs and shows its progress here; what it computes is in steps."""

@@ -1,1 +1,1 @@
-"""What precedes the first job of a study: its check, needs of jobs, and what is done again."""
+"""Before the first job of a study: it is checked, and what jobs need and repeat is found."""

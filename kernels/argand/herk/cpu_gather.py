@@ -4,8 +4,8 @@ Lower triangles and the conjugates of all numbers lie one behind the other, so t
 a new result of both. NumPy's steps that mirror triangles in place take a call of few numbers twice
 as long, as they make views of it and skip by a mask.
 
-`gathered` and `gathered_alone` have the whole call written out: one more call of Python takes 2 to
-3% of a small product (docs/experiments/2026-11-28-small-calls-on-a-cpu.md).
+`gathered`, `gathered_alone` and `_gathered_by_numpy` have the whole call written out: one more call
+of Python takes 2 to 3% of a small product (docs/experiments/2026-11-28-small-calls-on-a-cpu.md).
 """
 
 from __future__ import annotations

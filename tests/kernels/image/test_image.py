@@ -82,7 +82,7 @@ def test_pieces_of_images_of_baselines(
 def test_kernels_of_blas_choose_complex_products(
     monkeypatch: pytest.MonkeyPatch, antennas: int, precision: str, by_avx512: bool, most: int
 ) -> None:
-    """Of an image the choice depends on the number of covariances in no way."""
+    """How many covariances an image has does not change the choice."""
     monkeypatch.setattr(cpu_few_antennas, "has_avx512_kernels", lambda: by_avx512)
     for matrices in ((), (9,)):
         problem = ImageProblem(matrices, 1, antennas, 70, PRECISIONS[precision], 1)

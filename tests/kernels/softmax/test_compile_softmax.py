@@ -104,9 +104,9 @@ def test_the_plan_of_a_softmax(arch: Arch, kind: str, columns: int) -> None:
 def test_logarithms_of_complex_rows_that_fill_registers(
     arch: Arch, operation: str, edges: bool, threads: int, columns: int
 ) -> None:
-    """Of 34, 50 or 52 values a thread, which ptxas spills in 80 or 96 registers.
+    """A thread with 34, 50 or 52 values spills in 80 or 96 registers, so it is given more.
 
-    None of `KERNELS` is as full.
+    No plan of `KERNELS` has as few registers to spare.
     """
     vector = vector_for("complex64", "fp32")
     form = SoftmaxForm(operation, "complex64", "fp32", PRECISIONS["fp32"], vector, edges)

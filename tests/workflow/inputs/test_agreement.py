@@ -77,7 +77,7 @@ def test_coordinates_that_differ(one: Coordinate, other: Coordinate, expected: b
 def test_one_entry_that_is_for_several(
     name: str, one: Coordinate, several: Coordinate, expected: bool
 ) -> None:
-    """Of a feed by its name, and of a frequency outside of the band, it is for none of them."""
+    """An entry disagrees with several of other names, or of a band without its frequency."""
     for pair in ((one, several), (several, one)):
         if expected:
             with pytest.raises(InputError, match=rf"another operand along {name}, "):

@@ -34,7 +34,7 @@ def peak_of_run(size: int, folder: Path) -> int:
 def test_a_run_holds_its_data_once_in_each_type_and_one_result(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of A and B those as staged and in fp64, and C in fp64: not one matrix more.
+    """A job holds A and B as staged and in fp64, C in fp64, and less than one matrix more.
 
     A model of two terms has as much: A and B, two terms of each, C and a summand of it.
     """
