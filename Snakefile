@@ -20,7 +20,7 @@ from workflow.jobs.joblog import share_packages
 share_packages(ROOT)
 
 from argand import DeviceError
-from argand.runtime.kernel_digest import kernel_digest
+from argand.runtime.compile.kernel_digest import kernel_digest
 from benchmarks.peers import study_modules
 from workflow.config.mistakes import StudyError
 from workflow.preflight.check import checked_study

@@ -34,7 +34,7 @@ from argand import gemm, launched
 from argand.device import gpu
 from argand.gemm.modular.moduli import MODULAR_PRECISIONS
 from argand.runtime.complex_types import PRECISION
-from argand.runtime.timing import queued, queued_seconds
+from argand.runtime.measuring.timing import queued, queued_seconds
 
 from benchmarks.gemm.shapes import SUITES, Shape
 from benchmarks.harness.rows import write_rows

@@ -13,7 +13,7 @@ from argand.gemm.memory import MAX_WORKSPACE, SLICES_WORKSPACE
 from argand.gemm.modular.moduli import EXACT
 from argand.gemm.pack.plan import pitch_of
 from argand.precision import any_precision
-from argand.runtime.workspace_limit import allowed_workspace
+from argand.runtime.memory.workspace_limit import allowed_workspace
 
 _OF_PRODUCTS = MAX_WORKSPACE + SLICES_WORKSPACE
 """Most workspace of a product, as a multiple of its operands' bytes (docs/memory.md)."""

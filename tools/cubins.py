@@ -24,8 +24,8 @@ from typing import Any
 from argand import PRECISIONS
 from argand.device import ARCHITECTURES, Device
 from argand.precision import ROUNDED_PRECISIONS
-from argand.runtime.cubin_cache import SHIPPED_PACKAGE
-from argand.runtime.nvrtc import nvrtc_version
+from argand.runtime.compile.cubin_cache import SHIPPED_PACKAGE
+from argand.runtime.compile.nvrtc import nvrtc_version
 
 Sizes = tuple[int, int, int]
 """m, n and k of a product."""
@@ -52,7 +52,7 @@ def compile_products(
     Raises CompileError where one does not compile.
     """
     from argand.gemm.launch import GemmLaunch
-    from argand.runtime.loading import NotLaunchedError, compiling_only
+    from argand.runtime.compile.loading import NotLaunchedError, compiling_only
 
     with compiling_only() as done:
         for arguments in _products(targets, precisions, sizes):
@@ -89,7 +89,7 @@ def _products(
 
 
 def _row_major(rows: int, columns: int) -> Any:
-    from argand.runtime.layout import Layout
+    from argand.runtime.calls.layout import Layout
 
     return Layout(rows, columns, columns, 1, 0, 8, _ALIGNED)
 

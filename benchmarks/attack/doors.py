@@ -11,7 +11,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
-from argand.runtime import compiler as nvrtc
+from argand.runtime.compile import compiler as nvrtc
 
 from benchmarks.attack.campaign import Attempt, NotTriedError, require
 from benchmarks.attack.isolation import Outcome, isolated

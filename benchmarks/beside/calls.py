@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from statistics import median
 
-from argand.runtime.kernel_digest import kernel_digest
+from argand.runtime.compile.kernel_digest import kernel_digest
 
 from benchmarks.beside.side import Draw, Opened, Times, digest_of
 from benchmarks.harness.measuring import chosen_device, release

@@ -17,7 +17,7 @@ from functools import partial
 
 import numpy as np
 from argand import PRECISIONS, Precision
-from argand.runtime.ceilings import measure_ceilings
+from argand.runtime.measuring.ceilings import measure_ceilings
 
 from benchmarks.dft.cases import SUITES, Case, samples
 from benchmarks.dft.check import check, checked_rows

@@ -18,7 +18,7 @@ from argand.dft.plan import Plan, dft_source
 from argand.dft.plan_words import plan_words
 from argand.dft.problem import DftProblem
 from argand.dft.tuned import chosen as chosen_plan
-from argand.runtime.compiler import compile_all
+from argand.runtime.compile.compiler import compile_all
 
 from benchmarks.dft.cases import Case
 from benchmarks.harness.measuring import array_module

@@ -24,7 +24,7 @@ from argand.dft.heuristics import choose
 from argand.dft.legality import wide_fits
 from argand.dft.method import Method, method_for
 from argand.dft.plan import Plan, dft_source
-from argand.runtime.compiler import compile_all
+from argand.runtime.compile.compiler import compile_all
 
 from benchmarks.harness.tables import Table, median_seconds, parser, shown
 from workflow.accuracy.transform_bounds import plan_bound

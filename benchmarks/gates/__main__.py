@@ -19,7 +19,7 @@ from functools import cache, partial
 
 import numpy as np
 from argand import PRECISIONS, CircuitPlan, Gate, Precision, plan_circuit
-from argand.runtime.ceilings import measure_ceilings
+from argand.runtime.measuring.ceilings import measure_ceilings
 
 from benchmarks.gates.check import check, evolved, random_state
 from benchmarks.gates.circuits import CIRCUITS, placements, random_unitary

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from argand import PRECISIONS
-from argand.runtime.ceilings import measure_ceilings
+from argand.runtime.measuring.ceilings import measure_ceilings
 
 from benchmarks.gemm import ours as gemm_ours
 from benchmarks.gemm.operands import random_operands

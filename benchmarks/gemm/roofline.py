@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 from argand import PRECISIONS
-from argand.runtime.ceilings import Ceilings
+from argand.runtime.measuring.ceilings import Ceilings
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from argand import Device
-from argand.runtime.ceilings import real_product
+from argand.runtime.measuring.ceilings import real_product
 
 from workflow.measuring.nvml import NvmlAbsentError, nvml_device
 from workflow.measuring.timing import Limits, measure

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from argand import PRECISIONS, Device, Precision, launched
 from argand.device import resolve
-from argand.runtime.ceilings import Ceilings
-from argand.runtime.kernel_digest import kernel_digest
+from argand.runtime.compile.kernel_digest import kernel_digest
+from argand.runtime.measuring.ceilings import Ceilings
 
 from benchmarks.harness.conditions import Monitor, RealRates, monitor
 from benchmarks.peers import Candidate, CannotRunError

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from argand.runtime.timing import queued_seconds
+from argand.runtime.measuring.timing import queued_seconds
 
 from benchmarks.harness.rows import write_rows
 

@@ -97,7 +97,7 @@ def _compute(compute: Any, inputs: Mapping[str, Any], device: Device) -> float:
     if device.backend == "cpu":
         return float(np.median([seconds(lambda: compute(inputs)) for _ in range(3)]))
     import cupy
-    from argand.runtime.timing import queued_seconds
+    from argand.runtime.measuring.timing import queued_seconds
 
     there = {name: cupy.asarray(data) for name, data in inputs.items()}
     compute(there)

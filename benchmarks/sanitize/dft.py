@@ -23,7 +23,7 @@ from argand.dft.mixed_radix import MixedRadixPlan
 from argand.dft.plan import Plan, dft_source
 from argand.dft.three_kernel import ThreeKernelPlan
 from argand.dft.two_pass import TwoPassPlan
-from argand.runtime.compiler import compile_all
+from argand.runtime.compile.compiler import compile_all
 
 from workflow.accuracy.transform_bounds import plan_bound
 

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from argand import PRECISIONS, softmax
 from argand.device import gpu
-from argand.runtime.compiler import compile_all
+from argand.runtime.compile.compiler import compile_all
 from argand.softmax.candidates import candidates
 from argand.softmax.plan import RowPlan, SoftmaxForm
 from argand.softmax.problem import SOFTMAX_PRECISIONS

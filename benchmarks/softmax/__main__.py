@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from argand import PRECISIONS, Precision
-from argand.runtime.ceilings import measure_ceilings
+from argand.runtime.measuring.ceilings import measure_ceilings
 from argand.softmax.formats import ELEMENT_BYTES
 
 from benchmarks.harness.cases import add_cases, asked_cases

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from argand import PRECISIONS
 from argand.device import Arch, gpu
-from argand.runtime.compiler import compile_all
+from argand.runtime.compile.compiler import compile_all
 from argand.softmax.candidates import candidates
 from argand.softmax.formats import COMPLEX_KINDS, ELEMENT_BYTES, REAL_KINDS
 from argand.softmax.heuristics import choose_vector, plan_softmax

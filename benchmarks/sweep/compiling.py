@@ -12,8 +12,8 @@ from pathlib import Path
 
 from argand import PRECISIONS
 from argand.device import available_cores
-from argand.runtime.compiler import compile_all
-from argand.runtime.loading import Compilation, NotLaunchedError, compiling_only
+from argand.runtime.compile.compiler import compile_all
+from argand.runtime.compile.loading import Compilation, NotLaunchedError, compiling_only
 from argand.runtime.plan import PlanError
 
 from benchmarks.harness.measuring import chosen_device, release

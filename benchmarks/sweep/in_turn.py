@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
-from argand.runtime.timing import Calls, Queued, queued
+from argand.runtime.measuring.timing import Calls, Queued, queued
 
 from benchmarks.sweep.rows_of_calls import queued_rows, row_length
 

@@ -11,9 +11,9 @@ from typing import Any
 
 from argand import Device, Precision
 from argand.beam_power.problem import EXACT
-from argand.runtime.ceilings import real_product
-from argand.runtime.kernel_digest import kernel_digest
-from argand.runtime.timing import Calls, Queued, queued
+from argand.runtime.compile.kernel_digest import kernel_digest
+from argand.runtime.measuring.ceilings import real_product
+from argand.runtime.measuring.timing import Calls, Queued, queued
 
 from benchmarks.harness.measuring import array_module
 from benchmarks.peers import Candidate

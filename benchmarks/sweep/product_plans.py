@@ -14,7 +14,7 @@ from argand.gemm.question import GemmSizes, Question
 from argand.gemm.sm80.heuristics import cut_tiles
 from argand.gemm.tuned import trial
 from argand.precision import Precision
-from argand.runtime.loading import NotLaunchedError
+from argand.runtime.compile.loading import NotLaunchedError
 from argand.runtime.plan import PlanError
 
 WITHIN = 1.5

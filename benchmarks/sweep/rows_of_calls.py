@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from itertools import cycle
 
-from argand.runtime.timing import Calls, Queued, queued
+from argand.runtime.measuring.timing import Calls, Queued, queued
 
 _MOST, _SECONDS = 32, 250e-6
 """Most calls of a row, and about the seconds that a row takes: an event is nothing of longer ones.
@@ -27,8 +27,8 @@ def queued_rows(calls: Calls, rows: int, length: int) -> Queued:
     """Time rows of ``length`` calls, taken in turn, on a held stream; times are of one call.
 
     An untimed row comes before each: some calls choose their launches by whether the stream is
-    behind the host (`argand.runtime.backlog`), which they find within 130 us. Where a call itself
-    waits for the device, times are without the hold, as of `queued`.
+    behind the host (`argand.runtime.launch.backlog`), which they find within 130 us. Where a call
+    itself waits for the device, times are without the hold, as of `queued`.
     """
     turn = cycle(calls)
 

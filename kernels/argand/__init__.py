@@ -34,8 +34,8 @@ from argand.image.api import image
 from argand.image.call_plan import ImagePlan
 from argand.precision import PRECISIONS, Precision, get_precision
 from argand.readout.api import Counts, expectation, probabilities, sample
-from argand.runtime.kernel_trace import launched
-from argand.runtime.workspace_limit import WorkspaceError, workspace_limit
+from argand.runtime.launch.kernel_trace import launched
+from argand.runtime.memory.workspace_limit import WorkspaceError, workspace_limit
 from argand.softmax.api import log_softmax, logsumexp, softmax
 from argand.softmax.call_plan import SoftmaxPlan
 from argand.softmax.problem import SoftmaxProblem

@@ -24,8 +24,8 @@ from argand.gemm.tune import tune as tune
 from argand.herk.problem import Form, HerkProblem as HerkProblem
 from argand.precision import PRECISIONS as PRECISIONS, Precision as Precision, get_precision as get_precision
 from argand.readout.api import Counts as Counts
-from argand.runtime.kernel_trace import launched as launched
-from argand.runtime.workspace_limit import WorkspaceError as WorkspaceError, workspace_limit as workspace_limit
+from argand.runtime.launch.kernel_trace import launched as launched
+from argand.runtime.memory.workspace_limit import WorkspaceError as WorkspaceError, workspace_limit as workspace_limit
 from argand.softmax.formats import Operation
 from argand.softmax.problem import SoftmaxProblem as SoftmaxProblem
 from argand.softmax.tune import tune_softmax as tune_softmax

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from argand.runtime.ceilings import Ceilings, operand_formats
+from argand.runtime.measuring.ceilings import Ceilings, operand_formats
 
 from benchmarks.dft import __main__ as dft
 from benchmarks.gates import __main__ as gates

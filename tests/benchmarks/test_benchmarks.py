@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from argand import PRECISIONS
 from argand.device import cpu
-from argand.runtime import kernel_trace
+from argand.runtime.launch import kernel_trace
 
 from benchmarks.gemm import __main__ as gemm
 from benchmarks.gemm import ours as gemm_ours

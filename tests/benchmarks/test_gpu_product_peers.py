@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 from argand import PRECISIONS, Device
-from argand.runtime.ceilings import Ceilings, operand_formats
+from argand.runtime.measuring.ceilings import Ceilings, operand_formats
 
 from benchmarks.gemm import __main__ as gemm
 from benchmarks.gemm import ours as gemm_ours

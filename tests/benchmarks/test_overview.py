@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from argand.runtime.ceilings import Ceilings, operand_formats
+from argand.runtime.measuring.ceilings import Ceilings, operand_formats
 
 from benchmarks import overview
 from benchmarks.harness.recorded import fastest, slowest_placement

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from argand import PRECISIONS
-from argand.runtime.ceilings import Ceilings, operand_formats
+from argand.runtime.measuring.ceilings import Ceilings, operand_formats
 
 from benchmarks.gemm import roofline
 from benchmarks.gemm.roofline import drawn, intensity, roofline_figure

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from argand import Device
 from argand.device import cpu
-from argand.runtime.timing import Queued
+from argand.runtime.measuring.timing import Queued
 
 from benchmarks.sweep import in_turn, measuring, rows_of_calls
 from benchmarks.sweep.rows_of_calls import queued_rows, row_length

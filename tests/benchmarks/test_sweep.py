@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import pytest
 from argand import PRECISIONS, Device, gemm
+from argand.runtime.measuring.timing import Queued
 from argand.runtime.plan import PlanError
-from argand.runtime.timing import Queued
 
 from benchmarks.gemm.product_check import ProductCheck
 from benchmarks.gemm.shapes import Shape

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from argand import PRECISIONS, Device
-from argand.runtime.timing import Calls, Queued
+from argand.runtime.measuring.timing import Calls, Queued
 
 from benchmarks.peers import Candidate
 from benchmarks.sweep import measuring

@@ -20,9 +20,9 @@ from typing import Any
 import pytest
 from argand import PRECISIONS
 from argand.device import ARCHITECTURES, Arch
-from argand.runtime.compiler import compile_cubin
-from argand.runtime.cubin import sections
-from argand.runtime.dependent_launch import WAIT_FIRST
+from argand.runtime.compile.compiler import compile_cubin
+from argand.runtime.compile.cubin import sections
+from argand.runtime.compile.dependent_launch import WAIT_FIRST
 from argand.runtime.plan import PlanError, require_precision
 
 from tests.covers import EXHAUSTIVE, covered, fields_of

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from argand.device import Arch
-from argand.runtime import tuned_plans
+from argand.runtime.plans import tuned_plans
 
 from tests.kernels.compiled import ARCHS
 from tests.kernels.gemm.tuning_cases import card

@@ -19,7 +19,7 @@ from argand.gemm.modular.product_plan import plans_of
 from argand.gemm.question import GemmSizes, OperandTraits, Question
 from argand.gemm.sm80.legality import check_mma_plan
 from argand.precision import Precision
-from argand.runtime.compiler import compile_cubin
+from argand.runtime.compile.compiler import compile_cubin
 from argand.runtime.plan import WGMMA_TARGET, PlanError
 from argand.softmax.candidates import fitted
 from argand.softmax.heuristics import plan_softmax

@@ -8,8 +8,8 @@ from __future__ import annotations
 from importlib import import_module
 
 import pytest
-from argand.runtime.compiler import compile_cubin
-from argand.runtime.nvrtc import CompileError
+from argand.runtime.compile.compiler import compile_cubin
+from argand.runtime.compile.nvrtc import CompileError
 
 CONSTANTS: dict[str, dict[str, str]] = {
     "gemm/sm90_plan.cuh": {

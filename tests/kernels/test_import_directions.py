@@ -33,6 +33,20 @@ ALLOWED = {
     "spectrum": {"", "runtime", "frameworks", "spectrum", "channelise", "dft", "gemm"},
 }
 """By package ("" are the modules beside the packages) the packages that it may import."""
+ROOMS = {
+    "": set(),
+    "driver": set(),
+    "files": set(),
+    "cpu": {""},
+    "compile": {"files"},
+    "memory": {"", "driver"},
+    "launch": {"driver", "compile", "memory"},
+    "libraries": {"memory", "launch"},
+    "plans": {"files", "compile", "memory"},
+    "calls": {"cpu", "memory", "plans"},
+    "measuring": {"compile"},
+}
+"""By folder of runtime ("" are the modules beside them) the folders that it may import."""
 
 
 def modules() -> dict[str, Path]:
@@ -95,6 +109,24 @@ def test_arrows_point_down() -> None:
         if module not in ABOVE_ALL
         for other in imported(path, at_import=False)
         if other in ABOVE_ALL or package(other) not in ALLOWED[package(module)]
+    ]
+    assert up == []
+
+
+def room(module: str) -> str:
+    parts = module.split(".")
+    return parts[2] if len(parts) > 3 else ""
+
+
+def test_folders_of_runtime_import_what_is_below() -> None:
+    folders = {path.parent.name for path in ROOT.glob("runtime/*/__init__.py")}
+    assert folders == ROOMS.keys() - {""}
+    up = [
+        f"{module} -> {other}"
+        for module, path in MODULES.items()
+        if package(module) == "runtime"
+        for other in imported(path, at_import=False)
+        if package(other) == "runtime" and room(other) not in {room(module), *ROOMS[room(module)]}
     ]
     assert up == []
 

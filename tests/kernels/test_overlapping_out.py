@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from argand import PRECISIONS, apply_gate, dft, gemm, log_softmax, logsumexp, softmax
-from argand.runtime.numpy_calls import NumpyCalls
+from argand.runtime.cpu.numpy_calls import NumpyCalls
 from argand.softmax import api as softmax_api
 from argand.softmax import cpu as numpy_softmax
 from hypothesis import given, settings

@@ -13,7 +13,7 @@ from argand import DeviceError
 from argand.__main__ import main as command
 from argand.gemm.choice import GemmChoice
 from argand.gemm.tune import main, tune
-from argand.runtime.tuning import ranked
+from argand.runtime.plans.tuning import ranked
 
 from tests.kernels.gemm.tuning_cases import CHOICE, card
 
@@ -65,7 +65,7 @@ def test_what_cannot_be_tuned_is_refused_before_a_gpu_is_sought(
 
 @pytest.fixture
 def _no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("argand.runtime.tuning.gpus", list)
+    monkeypatch.setattr("argand.runtime.plans.tuning.gpus", list)
 
 
 @pytest.mark.usefixtures("_no_gpu")
@@ -108,7 +108,7 @@ def test_the_command_measures_each_product_at_each_precision(
         asked.append((*shapes, how["precision"], how["op_a"], how["op_b"]))
         return [(CHOICE, 20.0), (GemmChoice(), 30.0)]
 
-    monkeypatch.setattr("argand.runtime.tuning.gpus", lambda: [card()])
+    monkeypatch.setattr("argand.runtime.plans.tuning.gpus", lambda: [card()])
     monkeypatch.setattr(module, "tune", measured)
     monkeypatch.setattr(module, "_heading", lambda: ["the card", ""])
     assert main(["100x200x300", "7x10x20x30", "--precision", "tf32,bf16", "--op-a", "C"]) == 0

@@ -37,7 +37,7 @@ from argand import (
     spectrum,
 )
 from argand.checks import share_memory
-from argand.runtime.numpy_calls import NumpyCalls
+from argand.runtime.cpu.numpy_calls import NumpyCalls
 from scipy.sparse import csr_array
 
 X = np.eye(4, dtype=np.complex64)

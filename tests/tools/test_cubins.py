@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from argand.runtime import compiler, cubin_cache
-from argand.runtime.compiler import compile_cubin
-from argand.runtime.cubin_cache import DamagedCubinError, shipped_folder
+from argand.runtime.compile import compiler, cubin_cache
+from argand.runtime.compile.compiler import compile_cubin
+from argand.runtime.compile.cubin_cache import DamagedCubinError, shipped_folder
 
 from tools.cubins import build_wheel
 

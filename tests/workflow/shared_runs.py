@@ -33,7 +33,7 @@ MEASURED = ("results/records/growth.json",)
 QUICK = """
 import sys
 if ".run." in " ".join(sys.orig_argv):
-    from argand.runtime import ceilings
+    from argand.runtime.measuring import ceilings
     from workflow.measuring import samplers, timing
     timing.REPEATS, timing.SECONDS, samplers._MOST_OF_A_BATCH = 1, 1e-9, 1
     formats = ceilings.operand_formats()

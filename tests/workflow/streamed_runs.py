@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from argand import Device
-from argand.runtime.ceilings import Ceilings
+from argand.runtime.measuring.ceilings import Ceilings
 
 from tests.workflow.whole_files import read_result
 from workflow.preflight.loading import load_study

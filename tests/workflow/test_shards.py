@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from argand.device import cpu
-from argand.runtime.ceilings import Ceilings
+from argand.runtime.measuring.ceilings import Ceilings
 
 from tests.workflow.whole_files import read_staged
 from workflow.config.mistakes import StudyError

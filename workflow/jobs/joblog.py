@@ -27,7 +27,7 @@ def job_log(path: str | Path) -> Iterator[logging.Logger]:
     not write into this one. Where it cannot be made, that is said on standard error.
     """
     # Here: the Snakefile imports this module to make argand importable (`share_packages`).
-    from argand.runtime.plain_files import open_plain, refuse_other
+    from argand.runtime.files.plain_files import open_plain, refuse_other
 
     try:
         refuse_other(Path(path))

@@ -13,7 +13,7 @@ from logging import Logger
 from pathlib import Path
 from typing import Any
 
-from argand.runtime.plain_files import open_plain, read_plain
+from argand.runtime.files.plain_files import open_plain, read_plain
 
 from workflow.jobs.gpu_lease import Lease
 from workflow.storage.memory import in_words, peak_bytes

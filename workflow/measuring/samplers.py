@@ -9,7 +9,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from argand import Device
-from argand.runtime.timing import Queued, back_to_back_seconds, call_for, queued, queued_seconds
+from argand.runtime.measuring.timing import (
+    Queued,
+    back_to_back_seconds,
+    call_for,
+    queued,
+    queued_seconds,
+)
 
 from workflow.measuring.nvml import energy
 from workflow.measuring.spread import spread_of

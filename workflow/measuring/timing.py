@@ -89,7 +89,8 @@ def measure_in_turn(
         device: where they run. On a GPU the clock is CUDA events around each call, without waiting
             in between, and no batch is shortest of several; on the CPU it is ``clock``.
         limits: of rounds and seconds; the defaults of `Limits` where not given.
-        held: on a GPU, have the device begin only when calls are queued (`runtime.timing.queued`).
+        held: on a GPU, have the device begin only when calls are queued (`queued` of
+            `argand.runtime.measuring.timing`).
         observe: is called after each round.
         clock: seconds, on the CPU.
 

@@ -3,8 +3,8 @@
 A step's code is its script, the modules of ``workflow`` and of ``benchmarks.peers`` that the script
 imports, directly or not, and those of the workload's kind. A step that calls only some methods of a
 kind leaves out what the others need (`NOT_CALLED`). Peers are found and not imported, so the run
-step names their modules. For ``argand`` it has `argand.runtime.kernel_digest`, and later steps are
-done again with it.
+step names their modules. For ``argand`` it has `argand.runtime.compile.kernel_digest`, and later
+steps are done again with it.
 """
 
 from __future__ import annotations

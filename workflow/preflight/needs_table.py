@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from argand.device import cpu
-from argand.runtime.ceilings import cpu_copy_bytes
+from argand.runtime.measuring.ceilings import cpu_copy_bytes
 
 from workflow.counted import counted
 from workflow.preflight.budget import BASE_BYTES, disk_of

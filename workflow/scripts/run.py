@@ -6,7 +6,7 @@ rest_blas()  # before anything imports NumPy: one implementation is timed right 
 
 from pathlib import Path  # noqa: E402
 
-from argand.runtime.ceilings import measure_ceilings  # noqa: E402
+from argand.runtime.measuring.ceilings import measure_ceilings  # noqa: E402
 
 from workflow.jobs.job_device import asked_gpus, job_device  # noqa: E402
 from workflow.jobs.joblog import job_log  # noqa: E402

@@ -7,7 +7,7 @@ from contextlib import suppress
 from logging import Logger
 
 from argand import Device, DeviceError
-from argand.runtime.loading import NotLaunchedError, compiling_only
+from argand.runtime.compile.loading import NotLaunchedError, compiling_only
 
 from workflow.data import Staged
 from workflow.implementation import Implementation, NoResultError

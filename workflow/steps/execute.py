@@ -13,7 +13,7 @@ from typing import Any
 
 from argand import Device, DeviceError, launched
 from argand.precision import any_precision
-from argand.runtime.ceilings import Ceilings
+from argand.runtime.measuring.ceilings import Ceilings
 
 from workflow.data import Staged
 from workflow.implementation import Implementation, NoResultError

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Annotated
 
 from argand import Device
-from argand.runtime.ceilings import Ceilings
-from argand.runtime.kernel_digest import kernel_digest
-from argand.runtime.plain_files import refuse_other
+from argand.runtime.compile.kernel_digest import kernel_digest
+from argand.runtime.files.plain_files import refuse_other
+from argand.runtime.measuring.ceilings import Ceilings
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from workflow.config.case import DELIVERY_KEYS

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 
 from argand import Device
-from argand.runtime.kernel_digest import kernel_digest
+from argand.runtime.compile.kernel_digest import kernel_digest
 
 from workflow.counted import counted, in_time_units
 from workflow.cpu_models import is_model

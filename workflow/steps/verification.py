@@ -13,7 +13,7 @@ from typing import Any
 
 from argand import Precision
 from argand.precision import any_precision
-from argand.runtime.ceilings import Ceilings
+from argand.runtime.measuring.ceilings import Ceilings
 
 from workflow.accuracy import Accuracy, worst_of
 from workflow.data import Staged

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from argand.runtime.plain_files import refuse_other
+from argand.runtime.files.plain_files import refuse_other
 
 from workflow.storage.files import atomic_text
 

@@ -11,7 +11,7 @@ from typing import Any
 import h5py
 import numpy as np
 import numpy.typing as npt
-from argand.runtime.ceilings import Ceilings
+from argand.runtime.measuring.ceilings import Ceilings
 
 from workflow.data import Array
 from workflow.measurements import OURS, Measurements

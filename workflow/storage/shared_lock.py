@@ -10,7 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from argand.runtime.plain_files import NotPlainError, open_plain
+from argand.runtime.files.plain_files import NotPlainError, open_plain
 
 from workflow.storage.failures import printable
 

@@ -12,7 +12,7 @@ from argand.accelerate.report import Report, RoutedForm
 from argand.device import DeviceError
 from argand.gemm.api import gemm
 from argand.precision import Precision, get_precision
-from argand.runtime.nvrtc import CompileError
+from argand.runtime.compile.nvrtc import CompileError
 from argand.runtime.plan import PlanError
 
 Product = Callable[[Any, Any], Any]
@@ -28,7 +28,7 @@ def measured(product: Product, a: Any, b: Any) -> float:
     """Return the seconds from one call to the next, of host and device, whatever their stream."""
     import cupy
 
-    from argand.runtime.captured_graph import CAPTURING
+    from argand.runtime.launch.captured_graph import CAPTURING
 
     device = cupy.cuda.Device(a.device.index if hasattr(a.device, "index") else a.device.id)
 

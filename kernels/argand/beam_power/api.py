@@ -15,7 +15,7 @@ from argand.frameworks.foreign import call_on_foreign, has_foreign
 from argand.gemm.operands import as_operand, on_gpu
 from argand.gemm.pairs import Pairs
 from argand.precision import Precision, get_precision
-from argand.runtime.numpy_calls import Key, NumpyCalls
+from argand.runtime.cpu.numpy_calls import Key, NumpyCalls
 
 _CPU_CALLS: NumpyCalls[Run] = NumpyCalls()
 

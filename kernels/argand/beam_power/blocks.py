@@ -19,7 +19,7 @@ from argand.gemm.cpu import terms_of
 from argand.gemm.pack.api import pack
 from argand.gemm.pairs import Pairs
 from argand.precision import PRECISIONS
-from argand.runtime.quiet import quietly
+from argand.runtime.cpu.quiet import quietly
 
 Run = Callable[[Any, Any, Any], Any]
 """Computes the result of weights and samples, in the third argument where that is an array."""

@@ -8,8 +8,8 @@ from argand.beam_power.plan import BEAM_POWER_ARGUMENTS, Samples, TimeTiles
 from argand.device import Arch
 from argand.multiprocessor import RESERVED_BYTES, WARP
 from argand.precision import Precision
-from argand.runtime.arguments import size_check
-from argand.runtime.kernel_entry import kernel_entry
+from argand.runtime.compile.kernel_entry import kernel_entry
+from argand.runtime.launch.arguments import size_check
 from argand.runtime.plan import PlanError
 
 MOST_FEW_BEAMS = 16

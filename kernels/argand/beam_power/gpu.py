@@ -19,8 +19,8 @@ from argand.device import Device, gpu
 from argand.gemm.pairs import Pairs
 from argand.gemm.pairs_launch import words
 from argand.precision import Precision
-from argand.runtime.layout import Batched, batched, device_of
-from argand.runtime.plan_override import PlanOverride
+from argand.runtime.calls.layout import Batched, batched, device_of
+from argand.runtime.plans.plan_override import PlanOverride
 
 PLAN_OVERRIDE: PlanOverride[AnyPlan] = PlanOverride()
 """Within ``PLAN_OVERRIDE.use(plan)`` every call takes this plan's sizes."""

@@ -15,11 +15,11 @@ from argand.beam_power.sm90_plan import WEIGHT_ROW_BYTES, WGMMA_TIMES
 from argand.device import Arch
 from argand.multiprocessor import RESERVED_BYTES, WARPGROUP
 from argand.precision import FP16
-from argand.runtime.arguments import size_check
-from argand.runtime.cpp import listed
-from argand.runtime.kernel_entry import kernel_entry
+from argand.runtime.compile.cpp import listed
+from argand.runtime.compile.kernel_entry import kernel_entry
+from argand.runtime.compile.wgmma import wgmma_function, wgmma_s8_rows_function
+from argand.runtime.launch.arguments import size_check
 from argand.runtime.plan import WGMMA_TARGET, PlanError, is_legal
-from argand.runtime.wgmma import wgmma_function, wgmma_s8_rows_function
 
 INT8_MOST_ANTENNAS = 65535
 """Antennas whose sums stay below 2^31."""

@@ -18,10 +18,10 @@ from argand.beam_power.plan import (
 )
 from argand.device import Device
 from argand.multiprocessor import LARGEST_GRID
-from argand.runtime import kernel_trace
-from argand.runtime.arguments import Address
-from argand.runtime.graph import LaunchSequence
-from argand.runtime.kernel import BoundKernel, bound_kernel
+from argand.runtime.launch import kernel_trace
+from argand.runtime.launch.arguments import Address
+from argand.runtime.launch.graph import LaunchSequence
+from argand.runtime.launch.kernel import BoundKernel, bound_kernel
 
 _WEIGHTS, _SAMPLES, _POWER, _PACKED = range(4)
 """Addresses of a call: weights, samples, the result, and workspace for packed weights."""

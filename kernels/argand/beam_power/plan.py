@@ -8,9 +8,9 @@ from typing import Literal, get_args
 from argand.device import Arch
 from argand.multiprocessor import RESERVED_BYTES, WARP
 from argand.precision import TF32, Precision
-from argand.runtime.arguments import size_check
-from argand.runtime.cpp import listed, operand_arguments
-from argand.runtime.kernel_entry import kernel_entry
+from argand.runtime.compile.cpp import listed, operand_arguments
+from argand.runtime.compile.kernel_entry import kernel_entry
+from argand.runtime.launch.arguments import size_check
 from argand.runtime.plan import PlanError, require_precision
 
 Samples = Literal["complex64", "half", "int8"]

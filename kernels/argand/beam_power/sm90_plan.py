@@ -17,16 +17,16 @@ from argand.beam_power.plan import (
 from argand.device import Arch
 from argand.multiprocessor import RESERVED_BYTES, WARPGROUP
 from argand.precision import Precision
-from argand.runtime.arguments import size_check
-from argand.runtime.cpp import listed, operand_arguments
-from argand.runtime.kernel_entry import kernel_entry
+from argand.runtime.compile.cpp import listed, operand_arguments
+from argand.runtime.compile.kernel_entry import kernel_entry
+from argand.runtime.compile.wgmma import wgmma_function
+from argand.runtime.launch.arguments import size_check
 from argand.runtime.plan import (
     WGMMA_TARGET,
     PlanError,
     is_legal,
     require_precision,
 )
-from argand.runtime.wgmma import wgmma_function
 
 LARGEST_WGMMA_GROUP = 16
 """Samples of a warp, whose sums need no shared memory."""

@@ -15,7 +15,7 @@ from argand.frameworks.rules import conjugate_of_samples
 from argand.gemm.operands import as_operand, on_gpu
 from argand.gemm.pairs import Pairs
 from argand.precision import Precision, get_precision
-from argand.runtime.numpy_calls import NumpyCalls
+from argand.runtime.cpu.numpy_calls import NumpyCalls
 
 _CPU_CALLS: NumpyCalls[FilterBank] = NumpyCalls()
 

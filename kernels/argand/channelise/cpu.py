@@ -19,8 +19,8 @@ from argand.channelise.problem import ChanneliseProblem
 from argand.channelise.signal import rows_of, written_array
 from argand.dft.api import dft
 from argand.dft.scipy_transform import legacy
-from argand.runtime.quiet import quietly
-from argand.runtime.threads import on_all_cores
+from argand.runtime.cpu.quiet import quietly
+from argand.runtime.cpu.threads import on_all_cores
 
 Array = np.ndarray[Any, Any]
 _BLOCK_BYTES = 1 << 18

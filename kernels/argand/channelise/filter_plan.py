@@ -7,9 +7,9 @@ from typing import Literal
 
 from argand.channelise.plan import UNITS
 from argand.channelise.problem import ChanneliseProblem
-from argand.runtime.arguments import size_check
-from argand.runtime.cpp import listed
-from argand.runtime.kernel_entry import kernel_entry
+from argand.runtime.compile.cpp import listed
+from argand.runtime.compile.kernel_entry import kernel_entry
+from argand.runtime.launch.arguments import size_check
 
 FILTER_THREADS = 256
 FLOAT64 = "float64"

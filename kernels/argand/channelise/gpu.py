@@ -43,13 +43,13 @@ from argand.dft.plan_words import plan_words
 from argand.dft.problem import DftProblem
 from argand.dft.tuned import chosen
 from argand.gemm.pairs import Pairs
-from argand.runtime import kernel_trace
-from argand.runtime.captured_memory import keep_in_graph
-from argand.runtime.device_table import device_table, stream_table
-from argand.runtime.kernel import BoundKernel, bound_kernel, max_active_clusters
-from argand.runtime.layout import device_of
-from argand.runtime.loading import load
-from argand.runtime.plan_override import PlanOverride
+from argand.runtime.calls.layout import device_of
+from argand.runtime.compile.loading import load
+from argand.runtime.launch import kernel_trace
+from argand.runtime.launch.kernel import BoundKernel, bound_kernel, max_active_clusters
+from argand.runtime.memory.captured_memory import keep_in_graph
+from argand.runtime.memory.device_table import device_table, stream_table
+from argand.runtime.plans.plan_override import PlanOverride
 
 PLAN_OVERRIDE: PlanOverride[ChannelisePlan | SingleThreadPlan | None] = PlanOverride()
 """Within ``PLAN_OVERRIDE.use(plan)`` every call takes this plan; None is a filter and a DFT."""

@@ -16,9 +16,9 @@ from argand.channelise.single_thread_plan import (
     single_thread_source,
 )
 from argand.device import Device
-from argand.runtime import kernel_trace
-from argand.runtime.device_table import stream_table
-from argand.runtime.kernel import BoundKernel, bound_kernel
+from argand.runtime.launch import kernel_trace
+from argand.runtime.launch.kernel import BoundKernel, bound_kernel
+from argand.runtime.memory.device_table import stream_table
 
 
 def by_single_threads(

@@ -25,9 +25,9 @@ from argand.device import Device
 from argand.dft.api import dft
 from argand.dft.cufft import transform_real
 from argand.gemm.pairs import Pairs
-from argand.runtime import kernel_trace
-from argand.runtime.device_table import stream_table
-from argand.runtime.kernel import BoundKernel, bound_kernel
+from argand.runtime.launch import kernel_trace
+from argand.runtime.launch.kernel import BoundKernel, bound_kernel
+from argand.runtime.memory.device_table import stream_table
 
 _WORKSPACE_BYTES = 256 << 20
 """Largest workspace of transforms of filtered real samples, which are longer than the result."""

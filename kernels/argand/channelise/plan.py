@@ -14,10 +14,10 @@ from argand.device import Arch
 from argand.dft.method import prime_factors
 from argand.dft.tables import Array, roots
 from argand.multiprocessor import LARGEST_BLOCK, WARP
-from argand.runtime.arguments import size_check
-from argand.runtime.cpp import listed
-from argand.runtime.kernel_entry import kernel_entry
-from argand.runtime.loading import compiled
+from argand.runtime.compile.cpp import listed
+from argand.runtime.compile.kernel_entry import kernel_entry
+from argand.runtime.compile.loading import compiled
+from argand.runtime.launch.arguments import size_check
 from argand.runtime.plan import PlanError, is_legal
 
 LARGEST_POINTS = 4096

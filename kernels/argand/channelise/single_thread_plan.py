@@ -8,9 +8,9 @@ from argand.channelise.plan import LARGEST_PRIME, LARGEST_RADIX, UNITS
 from argand.channelise.problem import ChanneliseProblem
 from argand.device import Arch
 from argand.dft.method import prime_factors
-from argand.runtime.arguments import size_check
-from argand.runtime.cpp import listed
-from argand.runtime.kernel_entry import kernel_entry
+from argand.runtime.compile.cpp import listed
+from argand.runtime.compile.kernel_entry import kernel_entry
+from argand.runtime.launch.arguments import size_check
 from argand.runtime.plan import PlanError, is_legal
 
 _SPECTRA = 128

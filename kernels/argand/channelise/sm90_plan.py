@@ -21,9 +21,9 @@ from argand.channelise.plan import (
 from argand.device import Arch
 from argand.dft.tables import Array, roots
 from argand.multiprocessor import PORTABLE_CLUSTER, REGISTERS, WARPGROUP
-from argand.runtime.arguments import size_check
-from argand.runtime.cpp import listed
-from argand.runtime.kernel_entry import kernel_entry
+from argand.runtime.compile.cpp import listed
+from argand.runtime.compile.kernel_entry import kernel_entry
+from argand.runtime.launch.arguments import size_check
 from argand.runtime.plan import WGMMA_TARGET, PlanError, is_legal
 
 _SPARE_SLOTS = 1

@@ -13,11 +13,11 @@ from argand.command.study import missing_packages, study_tree
 from argand.defaults import ON_GPU
 from argand.device import HOW_TO_INSTALL, DeviceError, cpu, gpu, resolve
 from argand.precision import EXACT_PRECISIONS, PRECISIONS
-from argand.runtime.compiler import cache_folder
-from argand.runtime.cubin_cache import shipped_folder
-from argand.runtime.nvrtc import OLDEST, CompileError, nvrtc_version
-from argand.runtime.own_files import own_folder
-from argand.runtime.workspace_limit import VARIABLE, allowed_workspace
+from argand.runtime.compile.compiler import cache_folder
+from argand.runtime.compile.cubin_cache import shipped_folder
+from argand.runtime.compile.nvrtc import OLDEST, CompileError, nvrtc_version
+from argand.runtime.files.own_files import own_folder
+from argand.runtime.memory.workspace_limit import VARIABLE, allowed_workspace
 
 PACKAGES = (
     "numpy", "scipy", "cupy-cuda12x", "cupy-cuda13x", "torch", "jax", "h5py", "snakemake", "qiskit",

@@ -22,7 +22,7 @@ from argand.gemm.operands import Op, as_operand
 from argand.gemm.pairs import Pairs
 from argand.gemm.squares import squared
 from argand.precision import Precision, get_precision
-from argand.runtime.array_context import context_of
+from argand.runtime.calls.array_context import context_of
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike

@@ -51,7 +51,7 @@ def beside(like: Any, x: Any, name: str) -> Any:
         return namespace(like).asarray(x.astype(x.dtype.newbyteorder("="), order="C"))
     if not is_cupy_array(like):
         return x
-    from argand.runtime.device_table import stream_table
+    from argand.runtime.memory.device_table import stream_table
 
     return stream_table(x)
 

@@ -26,7 +26,7 @@ from argand.frameworks.foreign import call_on_foreign, has_foreign
 from argand.frameworks.repeats import Repeats
 from argand.precision import Precision
 from argand.rounding import Array
-from argand.runtime.numpy_calls import Key, NumpyCalls
+from argand.runtime.cpu.numpy_calls import Key, NumpyCalls
 
 _CPU_CALLS: NumpyCalls[Callable[[Array], Array]] = NumpyCalls()
 

@@ -22,12 +22,12 @@ from argand.dft.scale import (
     SCALED_BY_BLOCK,
     scale_source,
 )
-from argand.runtime.captured_graph import CapturedCalls
-from argand.runtime.captured_memory import is_captured
-from argand.runtime.kept_call import Run
-from argand.runtime.kernel import BoundKernel, bound_kernel
-from argand.runtime.workspace import parts_of_call
-from argand.runtime.workspace_limit import allowed_workspace, workspace_error
+from argand.runtime.calls.kept_call import Run
+from argand.runtime.launch.captured_graph import CapturedCalls
+from argand.runtime.launch.kernel import BoundKernel, bound_kernel
+from argand.runtime.memory.captured_memory import is_captured
+from argand.runtime.memory.workspace import parts_of_call
+from argand.runtime.memory.workspace_limit import allowed_workspace, workspace_error
 
 _current_stream = cupy.cuda.get_current_stream
 _runtime = cupy.cuda.runtime

@@ -14,10 +14,10 @@ from cupy.cuda import cufft
 
 from argand.dft.cufft_plans import CufftPlan, plan_of
 from argand.dft.library_choice import LibraryKernels
-from argand.runtime.captured_graph import ATTEMPTS, CAPTURING
-from argand.runtime.current_stream import OnStream
-from argand.runtime.driver_bindings import checked, driver_bindings
-from argand.runtime.graph_memory import relaxed_capture
+from argand.runtime.driver.current_stream import OnStream
+from argand.runtime.driver.driver_bindings import checked, driver_bindings
+from argand.runtime.launch.captured_graph import ATTEMPTS, CAPTURING
+from argand.runtime.memory.graph_memory import relaxed_capture
 
 _runtime = cupy.cuda.runtime
 
@@ -35,7 +35,7 @@ def kernels_of(length: int, rows: int, device: int) -> LibraryKernels | None:
         if plan.workspace_bytes:
             return LibraryKernels(several=True)
         for _ in range(ATTEMPTS):
-            with suppress(RuntimeError):  # cuFFT's or CUDA's, as of `runtime.captured_graph`
+            with suppress(RuntimeError):  # cuFFT's or CUDA's, as of `runtime.launch.captured_graph`
                 return _single(plan, length)
         return None
 

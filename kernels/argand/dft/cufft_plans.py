@@ -19,11 +19,11 @@ from typing import Any
 import cupy
 from cupy.cuda import cufft
 
-from argand.runtime.captured_graph import CAPTURING
-from argand.runtime.captured_memory import capture_of
-from argand.runtime.graph_memory import relaxed_capture
-from argand.runtime.library_routine import library_routine
-from argand.runtime.workspace import call_memory, stream_key
+from argand.runtime.launch.captured_graph import CAPTURING
+from argand.runtime.libraries.library_routine import library_routine
+from argand.runtime.memory.captured_memory import capture_of
+from argand.runtime.memory.graph_memory import relaxed_capture
+from argand.runtime.memory.workspace import call_memory, stream_key
 
 _MAX_PLANS, _MAX_LONG_PLANS = 64, 4
 """Plans that are kept. Each holds tables of cuFFT's, up to 0.2 MB of 4000 numbers and 115 MB of

@@ -18,11 +18,11 @@ from argand.dft.plan import KernelPlan, Plan, kernel_names
 from argand.dft.plan_words import LIBRARY
 from argand.dft.problem import DftProblem, dft_problem, fitted
 from argand.precision import Precision
-from argand.runtime.call_cache import CallCache, Key
-from argand.runtime.kept_call import Chosen, Run
-from argand.runtime.layout import clashes, device_of, row_stride
-from argand.runtime.plan_override import PlanOverride
-from argand.runtime.workspace_limit import allowed_workspace
+from argand.runtime.calls.call_cache import CallCache, Key
+from argand.runtime.calls.kept_call import Chosen, Run
+from argand.runtime.calls.layout import clashes, device_of, row_stride
+from argand.runtime.memory.workspace_limit import allowed_workspace
+from argand.runtime.plans.plan_override import PlanOverride
 
 PLAN_OVERRIDE: PlanOverride[Plan | None] = PlanOverride()
 """Within ``PLAN_OVERRIDE.use(plan)`` every transform takes this plan, or cuFFT for None."""

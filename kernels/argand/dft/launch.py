@@ -21,12 +21,12 @@ from argand.dft.problem import DftProblem
 from argand.dft.single_cta import SingleCtaPlan, single_cta_table
 from argand.dft.tables import Array
 from argand.precision import Precision
-from argand.runtime.arguments import Address, Arguments, arguments_dtype
-from argand.runtime.device_table import device_table
-from argand.runtime.graph import LaunchSequence
-from argand.runtime.kernel import BoundKernel, max_active_clusters
-from argand.runtime.loading import load
-from argand.runtime.workspace import zeroed_workspace
+from argand.runtime.compile.loading import load
+from argand.runtime.launch.arguments import Address, Arguments, arguments_dtype
+from argand.runtime.launch.graph import LaunchSequence
+from argand.runtime.launch.kernel import BoundKernel, max_active_clusters
+from argand.runtime.memory.device_table import device_table
+from argand.runtime.memory.workspace import zeroed_workspace
 
 _DTYPE = arguments_dtype(ARGUMENTS)
 _current_stream = cupy.cuda.get_current_stream

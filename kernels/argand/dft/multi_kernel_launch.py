@@ -13,12 +13,12 @@ from argand.dft.plan import dft_source, kernel_names
 from argand.dft.problem import DftProblem
 from argand.dft.three_kernel import ARGUMENTS, ThreeKernelPlan, three_kernel_tables
 from argand.dft.two_pass import PASS_ARGUMENTS, TwoPassPlan, two_pass_tables
-from argand.runtime.arguments import Address
-from argand.runtime.device_table import device_table
-from argand.runtime.graph import LaunchSequence
-from argand.runtime.kernel import ArgumentUpdate, BoundKernel, bound_kernel
-from argand.runtime.workspace import call_memory
-from argand.runtime.workspace_limit import workspace_error
+from argand.runtime.launch.arguments import Address
+from argand.runtime.launch.graph import LaunchSequence
+from argand.runtime.launch.kernel import ArgumentUpdate, BoundKernel, bound_kernel
+from argand.runtime.memory.device_table import device_table
+from argand.runtime.memory.workspace import call_memory
+from argand.runtime.memory.workspace_limit import workspace_error
 
 MultiKernelPlan = ThreeKernelPlan | TwoPassPlan
 _ARGUMENTS = {ThreeKernelPlan: ARGUMENTS, TwoPassPlan: PASS_ARGUMENTS}

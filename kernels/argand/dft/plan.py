@@ -14,10 +14,10 @@ from argand.dft.three_kernel import KERNELS, ThreeKernelPlan, three_kernel_name,
 from argand.dft.two_pass import PASSES, TwoPassPlan, two_pass_name, two_pass_source
 from argand.multiprocessor import WARP, registers
 from argand.precision import Precision
-from argand.runtime.arguments import Fields, size_check
-from argand.runtime.cpp import constant, literal, roundings
-from argand.runtime.kernel_entry import kernel_entry
-from argand.runtime.wgmma import wgmma_function
+from argand.runtime.compile.cpp import constant, literal, roundings
+from argand.runtime.compile.kernel_entry import kernel_entry
+from argand.runtime.compile.wgmma import wgmma_function
+from argand.runtime.launch.arguments import Fields, size_check
 
 _ELEMENT_BYTES = 8
 

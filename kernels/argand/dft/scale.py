@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from argand.runtime.arguments import size_check
-from argand.runtime.kernel_entry import kernel_entry
+from argand.runtime.compile.kernel_entry import kernel_entry
+from argand.runtime.launch.arguments import size_check
 
 SCALE_KERNEL = "dft_scale"
 SCALE_THREADS = 256

@@ -13,9 +13,9 @@ from argand.dft.method import Method, bluestein, dense
 from argand.dft.tables import Array, convolutions, roots
 from argand.multiprocessor import REGISTERS, RESERVED_BYTES, SHARED_BYTES
 from argand.precision import Precision
-from argand.runtime.arguments import Fields, size_check
-from argand.runtime.cpp import constant
-from argand.runtime.kernel_entry import kernel_entry
+from argand.runtime.compile.cpp import constant
+from argand.runtime.compile.kernel_entry import kernel_entry
+from argand.runtime.launch.arguments import Fields, size_check
 
 KERNELS = ("forward_columns", "convolve_lines", "inverse_columns")
 """The kernels of a plan, in order; their functions in ``cuda/dft`` are dft_three_kernel_NAME."""

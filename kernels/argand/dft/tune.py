@@ -13,9 +13,9 @@ from argand.dft.legality import wide_fits
 from argand.dft.method import check_length, method_for
 from argand.dft.plan import Plan, dft_source
 from argand.precision import ROUNDED_PRECISIONS, Precision, get_precision
-from argand.runtime.compiler import compile_all
-from argand.runtime.timing import queued
-from argand.runtime.tuning import print_table, ranked, require_gpu, two_sizes
+from argand.runtime.compile.compiler import compile_all
+from argand.runtime.measuring.timing import queued
+from argand.runtime.plans.tuning import print_table, ranked, require_gpu, two_sizes
 
 Measured = list[tuple[Plan | None, float]]
 """Plans, None for cuFFT, with their times in microseconds, the fastest first."""

@@ -19,7 +19,7 @@ from argand.dft.plan import Plan
 from argand.dft.plan_words import plan_in, plan_words
 from argand.dft.problem import DftProblem
 from argand.precision import PRECISIONS, Precision
-from argand.runtime.tuned_plans import TunedPlans, size_bucket
+from argand.runtime.plans.tuned_plans import TunedPlans, size_bucket
 
 _FILLED = 1 << 24
 """Numbers that fill any GPU: of more, the count of transforms is no part of a tuned plan's key."""

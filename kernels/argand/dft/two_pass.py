@@ -16,8 +16,8 @@ from argand.dft.method import is_prime
 from argand.dft.tables import Array, roots
 from argand.multiprocessor import RESERVED_BYTES, SHARED_BYTES, registers
 from argand.precision import Precision
-from argand.runtime.arguments import Fields, size_check
-from argand.runtime.kernel_entry import kernel_entry
+from argand.runtime.compile.kernel_entry import kernel_entry
+from argand.runtime.launch.arguments import Fields, size_check
 
 PASSES = ("transform_columns", "transform_lines")
 """The kernels of a plan, in order; their functions in ``cuda/dft`` are dft_two_pass_NAME."""

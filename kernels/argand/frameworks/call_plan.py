@@ -18,7 +18,7 @@ from argand.framework import framework_of
 from argand.frameworks.foreign import call_on_foreign, has_foreign, is_cuda_tensor, may_be_on_gpu
 from argand.frameworks.rules import FrameworkRules, refuse_copies
 from argand.precision import PRECISIONS
-from argand.runtime.call_plan_forms import (
+from argand.runtime.calls.call_plan_forms import (
     as_json,
     as_list,
     form_of,
@@ -27,13 +27,13 @@ from argand.runtime.call_plan_forms import (
     in_words,
     require_form,
 )
-from argand.runtime.plan_files import read_plan, write_plan
+from argand.runtime.plans.plan_files import read_plan, write_plan
 
 if TYPE_CHECKING:  # their modules need CuPy
-    from argand.runtime.call_cache import CallCache
-    from argand.runtime.device_call_plan import DeviceCallPlan
-    from argand.runtime.staged_call_plan import StagedCallPlan
-    from argand.runtime.tuned_plans import TunedPlans
+    from argand.runtime.calls.call_cache import CallCache
+    from argand.runtime.calls.device_call_plan import DeviceCallPlan
+    from argand.runtime.calls.staged_call_plan import StagedCallPlan
+    from argand.runtime.plans.tuned_plans import TunedPlans
 
 
 class CallPlan:
@@ -121,7 +121,7 @@ class CallPlan:
 
     def _planned(self, arrays: tuple[Any, ...]) -> DeviceCallPlan | StagedCallPlan:
         """Return the part of the plan that a GPU needs."""
-        from argand.runtime.device_call_plan import DeviceCallPlan
+        from argand.runtime.calls.device_call_plan import DeviceCallPlan
 
         return DeviceCallPlan(self._cache(), self._call, arrays)
 
@@ -245,7 +245,7 @@ class CallPlan:
 
     @classmethod
     def _adopt(cls, tuned: Any) -> None:
-        from argand.runtime.device_call_plan import adopt
+        from argand.runtime.calls.device_call_plan import adopt
 
         adopt(cls._table(), tuned)
 
@@ -267,7 +267,7 @@ class OneArrayPlan(CallPlan):
         length = self.options.get("n") or x.shape[axis]
         if axis % x.ndim == x.ndim - 1 and length == x.shape[axis]:
             return super()._planned(arrays)
-        from argand.runtime.staged_call_plan import StagedCallPlan
+        from argand.runtime.calls.staged_call_plan import StagedCallPlan
 
         return StagedCallPlan(self._cache(), self._along_rows, x, axis, length)
 

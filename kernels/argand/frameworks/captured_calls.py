@@ -13,8 +13,8 @@ from typing import Any
 
 import cupy
 
-from argand.runtime.current_stream import OnStream
-from argand.runtime.graph_memory import memory_of_graph, relaxed_capture
+from argand.runtime.driver.current_stream import OnStream
+from argand.runtime.memory.graph_memory import memory_of_graph, relaxed_capture
 
 MOST_BYTES = 1 << 24
 """Most bytes of the arrays of a call that is tried: a longer one hides the host's time."""

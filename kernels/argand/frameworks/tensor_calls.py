@@ -28,7 +28,7 @@ from argand.frameworks.torch_functions import (
 )
 from argand.frameworks.torch_streams import on_stream_of
 from argand.frameworks.torch_tensors import TYPES
-from argand.runtime.call_cache import (
+from argand.runtime.calls.call_cache import (
     ALIGNMENT,
     MOST_CALLS,
     SEVERAL,
@@ -38,8 +38,8 @@ from argand.runtime.call_cache import (
     current_device,
     key_of_array,
 )
-from argand.runtime.current_stream import OnStream
-from argand.runtime.kept_call import KeptCall, Run, overlaps
+from argand.runtime.calls.kept_call import KeptCall, Run, overlaps
+from argand.runtime.driver.current_stream import OnStream
 
 _NAMES = ("float32", "float64", "complex64", "complex128")
 KINDS = {dtype: kind for dtype, kind in TYPES.items() if kind.name in _NAMES}

@@ -18,8 +18,8 @@ from argand.frameworks.torch_functions import (
     pass_unseen,
     raw_stream,
 )
-from argand.runtime.call_cache import SEVERAL, current_device
-from argand.runtime.current_stream import OnStream
+from argand.runtime.calls.call_cache import SEVERAL, current_device
+from argand.runtime.driver.current_stream import OnStream
 
 _current_stream = cupy.cuda.get_current_stream
 

@@ -23,11 +23,11 @@ from argand.frameworks.torch_functions import (
     pass_unseen,
     raw_stream,
 )
-from argand.runtime.call_cache import ALIGNMENT, SEVERAL, Form, current_device
-from argand.runtime.current_stream import OnStream
-from argand.runtime.device_call_plan import MOST_KNOWN, DeviceCallPlan
-from argand.runtime.kept_call import Addresses, Start, no_start, overlaps
-from argand.runtime.staged_call_plan import StagedCallPlan
+from argand.runtime.calls.call_cache import ALIGNMENT, SEVERAL, Form, current_device
+from argand.runtime.calls.device_call_plan import MOST_KNOWN, DeviceCallPlan
+from argand.runtime.calls.kept_call import Addresses, Start, no_start, overlaps
+from argand.runtime.calls.staged_call_plan import StagedCallPlan
+from argand.runtime.driver.current_stream import OnStream
 
 _TYPES = {kind: dtype for dtype, kind in KINDS.items()}
 _Tensor, _Parameter = torch.Tensor, torch.nn.Parameter

@@ -25,7 +25,7 @@ def on_stream_of(device: Any) -> AbstractContextManager[Any]:
     if device.type == "cpu":
         return _NOTHING
     cupy = require_cupy()
-    from argand.runtime.current_stream import OnStream
+    from argand.runtime.driver.current_stream import OnStream
 
     address = INTERNALS.raw_stream(device.index)
     capturing = torch.cuda.is_current_stream_capturing()
@@ -36,7 +36,7 @@ def on_stream_of(device: Any) -> AbstractContextManager[Any]:
     stack.enter_context(cupy.cuda.Device(device.index))
     stack.enter_context(OnStream(cupy_stream(address)))
     if capturing:
-        from argand.runtime.graph_memory import memory_of_graph
+        from argand.runtime.memory.graph_memory import memory_of_graph
 
         stack.enter_context(memory_of_graph(_torch_memory()))
     return stack

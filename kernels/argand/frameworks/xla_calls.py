@@ -160,7 +160,7 @@ def on_stream_of_xla(call: Callable[[], Any], arrays: Mapping[str, Any]) -> Any:
     if device.platform != "gpu":
         return call()
     cupy = require_cupy()
-    from argand.runtime.current_stream import OnStream
+    from argand.runtime.driver.current_stream import OnStream
 
     address = _stream_of(device)
     with cupy.cuda.Device(device.local_hardware_id):

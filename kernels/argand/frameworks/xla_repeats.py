@@ -14,9 +14,15 @@ from argand.frameworks.captured_calls import captured
 from argand.frameworks.streams import cupy_stream
 from argand.frameworks.xla_buffers import cupy_array
 from argand.frameworks.xla_ffi import Buffer
-from argand.runtime.call_cache import ALIGNMENT, MOST_CALLS, SEVERAL, CallCache, current_device
-from argand.runtime.current_stream import OnStream
-from argand.runtime.kept_call import Run
+from argand.runtime.calls.call_cache import (
+    ALIGNMENT,
+    MOST_CALLS,
+    SEVERAL,
+    CallCache,
+    current_device,
+)
+from argand.runtime.calls.kept_call import Run
+from argand.runtime.driver.current_stream import OnStream
 
 if TYPE_CHECKING:
     from argand.frameworks.xla_calls import Body

@@ -13,7 +13,7 @@ from argand.gates.circuit_search import CircuitPlan
 from argand.gates.fusion import Pass
 from argand.gates.sequences import SharedPass
 from argand.precision import get_precision
-from argand.runtime.plan_files import read_plan, write_plan
+from argand.runtime.plans.plan_files import read_plan, write_plan
 
 _OPERATION = "circuit"
 _MOST_BYTES = 1 << 30

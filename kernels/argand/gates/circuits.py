@@ -166,7 +166,7 @@ def _refuse_capture(device: int) -> None:
     """Raise RuntimeError where CuPy's current stream of a GPU is captured, which then goes on."""
     import cupy
 
-    from argand.runtime.captured_memory import is_captured
+    from argand.runtime.memory.captured_memory import is_captured
 
     if is_captured(cupy.cuda.get_current_stream(device).ptr):
         raise RuntimeError(
@@ -183,7 +183,7 @@ def _timed(state: Any, plan: CircuitPlan) -> float:
         started = time.perf_counter()
         call(state)
         return time.perf_counter() - started
-    from argand.runtime.timing import queued_seconds
+    from argand.runtime.measuring.timing import queued_seconds
 
     call = prepared_gates(state, plan.forms, plan.precision, plan.groups)
     return queued_seconds([partial(call, state)], 1)[0]

@@ -1,7 +1,7 @@
 """Costs of a gate's pass over a state on a device: measured there, or those of a table.
 
-`argand.gates.measure` measures them. They are kept (`argand.runtime.tuned_plans`) by precision and
-by the qubits of the state, because states that fit in L2 have other costs.
+`argand.gates.measure` measures them. They are kept (`argand.runtime.plans.tuned_plans`) by
+precision and by the qubits of the state, because states that fit in L2 have other costs.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from argand.gates.plan import MOST_WIDTH
 from argand.gates.sequence_tables import count_gates
 from argand.multiprocessor import SECTOR
 from argand.precision import PRECISIONS, Precision
-from argand.runtime.tuned_plans import TunedPlans
+from argand.runtime.plans.tuned_plans import TunedPlans
 
 Widths = tuple[tuple[float, float], ...]
 """For each width from 1 the cost without and with qubit 0, in copies of the state."""

@@ -109,7 +109,7 @@ def multiply_by_diagonal(
     )
     factors = np.ascontiguousarray(repeated).reshape(*factor_lengths, 1, 2**low)
     if not isinstance(state, np.ndarray):
-        from argand.runtime.device_table import stream_table
+        from argand.runtime.memory.device_table import stream_table
 
         factors = stream_table(factors)
     if low and isinstance(state, np.ndarray):

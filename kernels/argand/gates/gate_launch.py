@@ -15,11 +15,11 @@ from argand.gates.matrix_launch import MatrixLaunch
 from argand.gates.plan import GatePlan, check_gate_plan
 from argand.gates.source import ARGUMENTS, argument_values, gate_source, kernel_name
 from argand.gates.tile_tables import segments_of, table_values, tile_steps
-from argand.runtime.arguments import Address, Arguments, arguments_dtype
-from argand.runtime.graph import LaunchSequence
-from argand.runtime.kernel import BoundKernel
-from argand.runtime.layout import device_of
-from argand.runtime.loading import load
+from argand.runtime.calls.layout import device_of
+from argand.runtime.compile.loading import load
+from argand.runtime.launch.arguments import Address, Arguments, arguments_dtype
+from argand.runtime.launch.graph import LaunchSequence
+from argand.runtime.launch.kernel import BoundKernel
 
 _DTYPE = arguments_dtype(ARGUMENTS)
 _MEMBERS = {name: Address(i) for i, name in enumerate(("state", "matrix", "matrix_exponent"))}

@@ -30,17 +30,17 @@ from argand.gemm.api import gemm
 from argand.gemm.problem import gemm_problem
 from argand.precision import Precision
 from argand.rounding import LARGEST_SHIFT, scale_exponents
-from argand.runtime.call_cache import CallCache, Form, Key, NoFormError
-from argand.runtime.captured_memory import keep_in_graph
-from argand.runtime.cublas import LEAST_WORKSPACE_BYTES
-from argand.runtime.device_table import stream_table
-from argand.runtime.kept_call import Run
-from argand.runtime.kernel import BoundKernel
-from argand.runtime.layout import device_of
-from argand.runtime.loading import compile_later
-from argand.runtime.plan_override import PlanOverride
-from argand.runtime.workspace import stream_key
-from argand.runtime.workspace_limit import allowed_workspace, holding
+from argand.runtime.calls.call_cache import CallCache, Form, Key, NoFormError
+from argand.runtime.calls.kept_call import Run
+from argand.runtime.calls.layout import device_of
+from argand.runtime.compile.loading import compile_later
+from argand.runtime.launch.kernel import BoundKernel
+from argand.runtime.libraries.cublas import LEAST_WORKSPACE_BYTES
+from argand.runtime.memory.captured_memory import keep_in_graph
+from argand.runtime.memory.device_table import stream_table
+from argand.runtime.memory.workspace import stream_key
+from argand.runtime.memory.workspace_limit import allowed_workspace, holding
+from argand.runtime.plans.plan_override import PlanOverride
 
 _WORD_MASK = 2**64 - 1
 _MAX_STREAMS = 16

@@ -10,8 +10,8 @@ import cupy
 from argand.gates.gate_launch import launch_at_chunk
 from argand.gates.gpu import PreparedGate
 from argand.gates.gpu_sequence import PreparedSequence
-from argand.runtime.arguments import Address
-from argand.runtime.graph import LaunchSequence
+from argand.runtime.launch.arguments import Address
+from argand.runtime.launch.graph import LaunchSequence
 
 Pass = Callable[[Any], None]
 _MOST_KERNELS = 128

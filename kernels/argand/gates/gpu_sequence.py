@@ -14,8 +14,8 @@ from argand.gates import sequence_tables as tables
 from argand.gates.canonical import GateForm
 from argand.gates.gate_launch import launch_at_chunk
 from argand.precision import Precision
-from argand.runtime.device_table import stream_table
-from argand.runtime.kernel import BoundKernel, bound_kernel
+from argand.runtime.launch.kernel import BoundKernel, bound_kernel
+from argand.runtime.memory.device_table import stream_table
 from argand.runtime.plan import PlanError
 
 

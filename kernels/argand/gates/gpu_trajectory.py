@@ -10,7 +10,7 @@ import numpy as np
 from argand.device import Device
 from argand.gates import trajectory_source as source
 from argand.gates.noisy_circuit import NoisyCircuit
-from argand.runtime.kernel import bound_kernel
+from argand.runtime.launch.kernel import bound_kernel
 
 
 def run_in_one_launch(

@@ -16,10 +16,10 @@ from argand.gates.matrix_source import (
     matrix_values,
 )
 from argand.gates.plan import GatePlan
-from argand.runtime.arguments import Address
-from argand.runtime.graph import LaunchSequence
-from argand.runtime.kernel import BoundKernel, bound_kernel
-from argand.runtime.workspace import call_memory
+from argand.runtime.launch.arguments import Address
+from argand.runtime.launch.graph import LaunchSequence
+from argand.runtime.launch.kernel import BoundKernel, bound_kernel
+from argand.runtime.memory.workspace import call_memory
 
 _STATE, _OPERAND, _EXPONENT, _SOURCE = map(Address, range(4))
 """Addresses of a call: the state, the operand, the exponent behind it, and the matrix."""

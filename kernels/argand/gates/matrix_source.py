@@ -14,9 +14,9 @@ from argand.gates.operands import column_positions, exchanged_rows
 from argand.gates.plan import GatePlan
 from argand.gates.source import tensor_core_gate
 from argand.gates.truncation import k_tile_bits, truncation_bias
-from argand.runtime.arguments import Fields, size_check
-from argand.runtime.cpp import operand_arguments
-from argand.runtime.kernel_entry import kernel_entry
+from argand.runtime.compile.cpp import operand_arguments
+from argand.runtime.compile.kernel_entry import kernel_entry
+from argand.runtime.launch.arguments import Fields, size_check
 
 MATRIX_ARGUMENTS: Fields = (
     ("const void*", "source"), ("void*", "operand"), ("int*", "exponent"),

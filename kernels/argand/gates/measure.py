@@ -34,7 +34,7 @@ from argand.gates.sequence_plan import (
 )
 from argand.gates.source import gate_source
 from argand.precision import Precision, get_precision
-from argand.runtime.compiler import compile_all
+from argand.runtime.compile.compiler import compile_all
 
 _LEAST_QUBITS, _MOST_QUBITS = 10, 26
 """Qubits of states that passes are timed on; beyond, times are proportional to the size."""
@@ -224,7 +224,7 @@ def _seconds(calls: Sequence[Callable[[], object]], device: Device, settle: floa
     if device.backend == "cuda":
         import cupy
 
-        from argand.runtime.timing import call_for, queued_seconds
+        from argand.runtime.measuring.timing import call_for, queued_seconds
 
         call_for(runs, settle, cupy.cuda.get_current_stream().synchronize)
         times = queued_seconds(runs, _TIMES * len(runs))

@@ -69,8 +69,8 @@ class PreparedCircuit:
         if not is_cupy_array(state):
             self._apply = prepared_gates(state, plan.forms, plan.precision, plan.groups)
             return
-        from argand.runtime.device_table import wait_for_tables
-        from argand.runtime.layout import on_device
+        from argand.runtime.calls.layout import on_device
+        from argand.runtime.memory.device_table import wait_for_tables
 
         with state.device:
             apply = prepared_gates(state, plan.forms, plan.precision, plan.groups)

@@ -16,11 +16,11 @@ from argand.gates.plan import cuda_core_width
 from argand.gates.source import ARGUMENTS
 from argand.multiprocessor import REGISTERS
 from argand.precision import Precision
-from argand.runtime.arguments import Fields, size_check
-from argand.runtime.cpp import operand_arguments
-from argand.runtime.kernel_entry import kernel_entry
+from argand.runtime.compile.cpp import operand_arguments
+from argand.runtime.compile.kernel_entry import kernel_entry
+from argand.runtime.compile.wgmma import wgmma_function
+from argand.runtime.launch.arguments import Fields, size_check
 from argand.runtime.plan import WGMMA_TARGET, PlanError, is_legal, require_precision
-from argand.runtime.wgmma import wgmma_function
 
 TILES = 12, 13
 """Qubits of a tile."""

@@ -12,10 +12,10 @@ from argand.gates.plan import (
     GatePlan,
     separate_small_products,
 )
-from argand.runtime.arguments import Fields, size_check
-from argand.runtime.cpp import listed, literal, operand_arguments
-from argand.runtime.kernel_entry import kernel_entry
-from argand.runtime.wgmma import wgmma_function
+from argand.runtime.compile.cpp import listed, literal, operand_arguments
+from argand.runtime.compile.kernel_entry import kernel_entry
+from argand.runtime.compile.wgmma import wgmma_function
+from argand.runtime.launch.arguments import Fields, size_check
 
 _MOST_SEGMENTS = 20
 """Most runs of bits of a tile's number that lie together among the qubits."""

@@ -14,7 +14,7 @@ from argand.gates.canonical import GateForm
 from argand.gates.cpu import product_precision
 from argand.gemm.memory import MAX_WORKSPACE, SLICES_WORKSPACE
 from argand.precision import Precision
-from argand.runtime.workspace_limit import allowed_workspace, require_workspace
+from argand.runtime.memory.workspace_limit import allowed_workspace, require_workspace
 
 _LEAST_COLUMNS = 128
 """Columns of the smallest blocks, a tile of products: fewer would leave most of it empty."""

@@ -9,8 +9,8 @@ import numpy as np
 
 from argand.gates.canonical import GateForm, gate_form
 from argand.gates.gate import Gate
-from argand.runtime.arguments import Fields, size_check
-from argand.runtime.kernel_entry import kernel_entry
+from argand.runtime.compile.kernel_entry import kernel_entry
+from argand.runtime.launch.arguments import Fields, size_check
 
 THREADS, _BLOCKS = 256, 2
 """Threads of a block, and least blocks per multiprocessor: more leave too few registers."""

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from argand.device import DeviceError, gpu
 from argand.gates.measure import measure_gate_costs
 from argand.precision import PRECISIONS
-from argand.runtime.tuning import require_gpu
+from argand.runtime.plans.tuning import require_gpu
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -14,8 +14,8 @@ from argand.gemm.absmax_source import (
     ABSMAX_THREADS,
     absmax_source,
 )
-from argand.runtime.kernel import bound_kernel
-from argand.runtime.layout import Layout, is_k_major
+from argand.runtime.calls.layout import Layout, is_k_major
+from argand.runtime.launch.kernel import bound_kernel
 
 
 class AbsmaxLaunch:

@@ -5,9 +5,9 @@ Nothing here needs a GPU or CuPy.
 
 from __future__ import annotations
 
-from argand.runtime.arguments import size_check
-from argand.runtime.cpp import literal
-from argand.runtime.kernel_entry import kernel_entry
+from argand.runtime.compile.cpp import literal
+from argand.runtime.compile.kernel_entry import kernel_entry
+from argand.runtime.launch.arguments import size_check
 
 ABSMAX_KERNEL = "gemm_absmax"
 ABSMAX_THREADS = 256

@@ -22,8 +22,8 @@ from argand.gemm.problem import GemmProblem, OperandKind, Output, gemm_problem, 
 from argand.gemm.rules import RULES
 from argand.gemm.squares import squared
 from argand.precision import Precision, get_precision, precision_name
-from argand.runtime.array_context import context_of
-from argand.runtime.numpy_calls import Key, NumpyCalls
+from argand.runtime.calls.array_context import context_of
+from argand.runtime.cpu.numpy_calls import Key, NumpyCalls
 
 _CPU_CALLS: NumpyCalls[Run] = NumpyCalls()
 
@@ -108,7 +108,7 @@ def gemm(
     """
     if type(precision) is not str and precision is not None:
         precision = _precision_name(precision)
-    # The call cache, which repeats a call of a form that was seen before (runtime/call_cache.py).
+    # The call cache, which repeats a call of a form seen before (runtime/calls/call_cache.py).
     repeat = _KNOWN.get(type(a)) or _REPEATS.of(a)
     gpu_key, result = repeat(
         (a, b, c), out,

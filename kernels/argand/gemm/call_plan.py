@@ -17,10 +17,10 @@ from argand.gemm.rules import RULES
 
 if TYPE_CHECKING:
     from argand.array_types import PrecisionLike
-    from argand.runtime.call_cache import CallCache
-    from argand.runtime.device_call_plan import DeviceCallPlan
-    from argand.runtime.staged_call_plan import StagedCallPlan
-    from argand.runtime.tuned_plans import TunedPlans
+    from argand.runtime.calls.call_cache import CallCache
+    from argand.runtime.calls.device_call_plan import DeviceCallPlan
+    from argand.runtime.calls.staged_call_plan import StagedCallPlan
+    from argand.runtime.plans.tuned_plans import TunedPlans
 
 
 class GemmPlan(CallPlan):

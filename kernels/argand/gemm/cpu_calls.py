@@ -16,7 +16,7 @@ import numpy as np
 from argand.gemm.cpu import gemm
 from argand.gemm.cpu_skinny import multiplication
 from argand.rounding import Array
-from argand.runtime.numpy_blas import clear_registers, has_avx512_kernels
+from argand.runtime.cpu.numpy_blas import clear_registers, has_avx512_kernels
 
 if TYPE_CHECKING:
     from argand.gemm.problem import GemmProblem

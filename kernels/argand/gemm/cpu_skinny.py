@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from argand.rounding import Array
-from argand.runtime.numpy_blas import has_avx512_kernels
+from argand.runtime.cpu.numpy_blas import has_avx512_kernels
 
 if TYPE_CHECKING:
     from argand.gemm.problem import GemmProblem

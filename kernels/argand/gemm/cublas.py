@@ -16,12 +16,12 @@ from argand.frameworks.streams import cupy_stream
 from argand.gemm.gpu_calls import CALLS
 from argand.gemm.problem import GemmProblem
 from argand.precision import Precision, get_precision
-from argand.runtime.call_cache import Key
-from argand.runtime.captured_graph import CapturedCalls
-from argand.runtime.cublas import Workspace, cublas_handle, workspace_bytes
-from argand.runtime.current_stream import OnStream
-from argand.runtime.kept_call import Chosen, StreamRun
-from argand.runtime.layout import Batched, batched, device_of, result_array
+from argand.runtime.calls.call_cache import Key
+from argand.runtime.calls.kept_call import Chosen, StreamRun
+from argand.runtime.calls.layout import Batched, batched, device_of, result_array
+from argand.runtime.driver.current_stream import OnStream
+from argand.runtime.launch.captured_graph import CapturedCalls
+from argand.runtime.libraries.cublas import Workspace, cublas_handle, workspace_bytes
 
 # cublas_api.h: cublasComputeType_t, cudaDataType_t, cublasOperation_t.
 COMPUTE_TYPES = {"fp32": 68, "tf32": 77, "fp64": 70}

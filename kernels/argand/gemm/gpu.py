@@ -22,9 +22,9 @@ from argand.gemm.problem import GemmProblem
 from argand.gemm.product_form import OperandForm, ProductForm
 from argand.gemm.squares import squared
 from argand.precision import Precision
-from argand.runtime.call_cache import Key
-from argand.runtime.kept_call import Chosen
-from argand.runtime.layout import Batched, batched, device_of, result_array, writable
+from argand.runtime.calls.call_cache import Key
+from argand.runtime.calls.kept_call import Chosen
+from argand.runtime.calls.layout import Batched, batched, device_of, result_array, writable
 
 
 def gemm_algorithm(precision: Precision) -> str:

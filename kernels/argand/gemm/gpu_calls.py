@@ -12,8 +12,8 @@ from argand.gemm.pack.packed import Packed
 from argand.gemm.pairs import PAIR_FORMATS, Pairs
 from argand.gemm.prepare import PLAN_OVERRIDE
 from argand.precision import HALF_FORMATS
-from argand.runtime.call_cache import ALIGNMENT, SEVERAL, CallCache, Form, Key, NoFormError
-from argand.runtime.kept_call import Run, StreamRun
+from argand.runtime.calls.call_cache import ALIGNMENT, SEVERAL, CallCache, Form, Key, NoFormError
+from argand.runtime.calls.kept_call import Run, StreamRun
 
 _ndarray = cupy.ndarray
 _current_stream = cupy.cuda.get_current_stream

@@ -22,8 +22,8 @@ from argand.gemm.question import Question
 from argand.gemm.sm80 import heuristics as sm80_heuristics
 from argand.gemm.sm80.heuristics import plan_mma
 from argand.gemm.sm90 import heuristics as sm90_heuristics
+from argand.runtime.memory.workspace_limit import workspace_error
 from argand.runtime.plan import WGMMA_TARGET, PlanError, require_precision
-from argand.runtime.workspace_limit import workspace_error
 
 ADVICE = "give complex64 operands and leave kernels open: mma.sync reads such operands in place"
 """The end of an error's message: how to have a product that needs no workspace."""

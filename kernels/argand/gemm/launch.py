@@ -12,8 +12,8 @@ from argand.gemm.pack.launch import Planes
 from argand.gemm.product_form import ProductForm
 from argand.gemm.sm80.launch import MmaLaunch
 from argand.gemm.sm90.call import WgmmaCall
-from argand.runtime import kernel_trace
-from argand.runtime.graph import LaunchSequence
+from argand.runtime.launch import kernel_trace
+from argand.runtime.launch.graph import LaunchSequence
 from argand.runtime.plan import PlanError
 
 

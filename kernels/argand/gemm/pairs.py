@@ -18,7 +18,7 @@ from argand.checks import as_array, check_one_of, refuse_masked, refuse_misalign
 from argand.device import is_cuda_array
 from argand.frameworks.foreign import call_on_foreign, has_foreign
 from argand.precision import BF16, FP16, FP32, HALF_FORMATS
-from argand.runtime.array_context import context_of
+from argand.runtime.calls.array_context import context_of
 
 PAIR_FORMATS: Mapping[str, str] = MappingProxyType(
     {FP16.name: "float16", BF16.name: "uint16", "int8": "int8", "int16": "int16",

@@ -11,9 +11,9 @@ from argand.gemm.pack.launch import Planes
 from argand.gemm.panels import Panels
 from argand.gemm.product_form import OperandForm, ProductForm
 from argand.gemm.question import GemmSizes
-from argand.runtime import kernel_trace
-from argand.runtime.layout import Layout
-from argand.runtime.workspace import parts_of_call
+from argand.runtime.calls.layout import Layout
+from argand.runtime.launch import kernel_trace
+from argand.runtime.memory.workspace import parts_of_call
 
 
 class PanelLaunch:

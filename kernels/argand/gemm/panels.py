@@ -17,7 +17,7 @@ from argand.gemm.choice_workspace import workspace_of
 from argand.gemm.families import Family
 from argand.gemm.heuristics import choose, estimate
 from argand.gemm.question import GemmSizes, OperandTraits, Question
-from argand.runtime.workspace_limit import WorkspaceError
+from argand.runtime.memory.workspace_limit import WorkspaceError
 
 _UNIT = 64
 """Lines of which those of a panel are a multiple."""

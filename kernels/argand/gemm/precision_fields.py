@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argand.gemm.in_tf32 import BF16_IN_TF32
 from argand.precision import Precision
-from argand.runtime.cpp import roundings
+from argand.runtime.compile.cpp import roundings
 
 
 def precision_fields(precision: Precision) -> dict[str, object]:

@@ -19,8 +19,8 @@ from argand.gemm.launch import GemmLaunch
 from argand.gemm.panel_launch import PanelLaunch
 from argand.gemm.panels import Panels, panels_by_time
 from argand.gemm.product_form import ProductForm
-from argand.runtime.plan_override import PlanOverride
-from argand.runtime.workspace_limit import WorkspaceError, allowed_workspace, workspace_error
+from argand.runtime.memory.workspace_limit import WorkspaceError, allowed_workspace, workspace_error
+from argand.runtime.plans.plan_override import PlanOverride
 
 PLAN_OVERRIDE: PlanOverride[GemmChoice] = PlanOverride()
 """Within ``PLAN_OVERRIDE.use(choice)`` every product takes this choice: for tests and tuning.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from argand.gemm.problem import GemmProblem
 from argand.gemm.question import GemmSizes, OperandTraits, Question
 from argand.gemm.tma_layout import has_odd_batches, has_odd_pitch, tma_addressable
-from argand.runtime.layout import Layout, is_k_major
+from argand.runtime.calls.layout import Layout, is_k_major
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from argand.runtime.layout import Layout, is_k_major
-from argand.runtime.tensor_map import ALIGNMENT
+from argand.runtime.calls.layout import Layout, is_k_major
+from argand.runtime.launch.tensor_map import ALIGNMENT
 
 
 def tma_addressable(x: Layout) -> bool:

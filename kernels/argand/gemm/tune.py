@@ -19,10 +19,10 @@ from argand.gemm.pack.api import pack
 from argand.gemm.pairs import to_pairs
 from argand.gemm.problem import GemmProblem, OperandKind, Output, gemm_problem
 from argand.precision import HALF_FORMATS, ROUNDED_PRECISIONS, Precision, get_precision
-from argand.runtime.loading import NotLaunchedError, compiling_only
+from argand.runtime.compile.loading import NotLaunchedError, compiling_only
+from argand.runtime.measuring.timing import queued
 from argand.runtime.plan import PlanError
-from argand.runtime.timing import queued
-from argand.runtime.tuning import ranked, require_gpu
+from argand.runtime.plans.tuning import ranked, require_gpu
 
 Measured = list[tuple[GemmChoice, float]]
 """Candidate plans of a product with their microseconds, the fastest first."""

@@ -23,7 +23,7 @@ from argand.gemm.heuristics import choose
 from argand.gemm.question import GemmSizes, OperandTraits, Question
 from argand.gemm.sm90.plan import WgmmaPlan
 from argand.precision import PRECISIONS
-from argand.runtime.tuned_plans import TunedPlans, size_bucket
+from argand.runtime.plans.tuned_plans import TunedPlans, size_bucket
 
 
 def key(question: Question) -> str:

@@ -23,7 +23,7 @@ from argand.herk import cpu as numpy_backend
 from argand.herk.problem import Form, herk_problem
 from argand.herk.rules import adapted
 from argand.precision import Precision, get_precision
-from argand.runtime.numpy_calls import Key, NumpyCalls
+from argand.runtime.cpu.numpy_calls import Key, NumpyCalls
 
 _CPU_CALLS: NumpyCalls[numpy_backend.Run] = NumpyCalls()
 

@@ -35,9 +35,9 @@ from argand.herk.cpu_real import real_products, takes_real_products
 from argand.herk.problem import HerkProblem, triangle_length
 from argand.precision import Precision
 from argand.runtime.complex_types import PREFIX
-from argand.runtime.numpy_blas import openblas_threads
-from argand.runtime.quiet import quiet_context
-from argand.runtime.threads import ONE_CORE_COMPLEX
+from argand.runtime.cpu.numpy_blas import openblas_threads
+from argand.runtime.cpu.quiet import quiet_context
+from argand.runtime.cpu.threads import ONE_CORE_COMPLEX
 
 Array = npt.NDArray[Any]
 Run = Callable[..., Array]

@@ -15,8 +15,8 @@ import numpy.typing as npt
 
 from argand.gemm.operands import Op
 from argand.runtime.complex_types import PREFIX
-from argand.runtime.numpy_blas import lapack_address
-from argand.runtime.scipy_routines import address_of
+from argand.runtime.cpu.numpy_blas import lapack_address
+from argand.runtime.cpu.scipy_routines import address_of
 
 Array = npt.NDArray[Any]
 

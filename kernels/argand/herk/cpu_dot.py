@@ -20,8 +20,8 @@ from argand.herk.cpu_matmul import TILE, matched_rows
 from argand.herk.cpu_probe import rows_seen
 from argand.herk.problem import HerkProblem
 from argand.runtime.complex_types import ITEM
-from argand.runtime.numpy_blas import has_avx512_kernels, openblas_kernels
-from argand.runtime.threads import ONE_CORE_DOT
+from argand.runtime.cpu.numpy_blas import has_avx512_kernels, openblas_kernels
+from argand.runtime.cpu.threads import ONE_CORE_DOT
 
 Array = npt.NDArray[Any]
 _MOST_ROWS = 20

@@ -22,9 +22,9 @@ from argand.herk.cpu_blas import numpy_herk
 from argand.herk.cpu_lower import Steps, herk_alone, is_shared, takes_threads, trans_of
 from argand.herk.problem import HerkProblem
 from argand.runtime.complex_types import PREFIX
-from argand.runtime.kept_memory import KeptMemory
-from argand.runtime.numpy_blas import lapack_address
-from argand.runtime.quiet import quiet_context
+from argand.runtime.cpu.kept_memory import KeptMemory
+from argand.runtime.cpu.numpy_blas import lapack_address
+from argand.runtime.cpu.quiet import quiet_context
 
 Array = npt.NDArray[Any]
 Run = Callable[[Array, Array | None, Array | None], Array]

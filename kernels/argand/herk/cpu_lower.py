@@ -23,10 +23,10 @@ from argand.herk.cpu_matmul import (
     weight,
 )
 from argand.herk.problem import HerkProblem
-from argand.runtime.scipy_blas import is_limited, on_one_core
-from argand.runtime.scipy_routines import blas
-from argand.runtime.scratch import with_conjugates
-from argand.runtime.threads import ONE_CORE_COMPLEX
+from argand.runtime.cpu.scipy_blas import is_limited, on_one_core
+from argand.runtime.cpu.scipy_routines import blas
+from argand.runtime.cpu.scratch import with_conjugates
+from argand.runtime.cpu.threads import ONE_CORE_COMPLEX
 
 Array = npt.NDArray[Any]
 Steps = Callable[..., Any]

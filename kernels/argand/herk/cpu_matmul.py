@@ -19,8 +19,8 @@ import numpy.typing as npt
 from argand.gemm.operands import Op
 from argand.herk.cpu_probe import rows_seen
 from argand.herk.problem import HerkProblem
-from argand.runtime.numpy_blas import has_avx512_kernels, openblas_kernels, openblas_threads
-from argand.runtime.threads import ONE_CORE_COMPLEX
+from argand.runtime.cpu.numpy_blas import has_avx512_kernels, openblas_kernels, openblas_threads
+from argand.runtime.cpu.threads import ONE_CORE_COMPLEX
 
 Array = npt.NDArray[Any]
 TILE: Mapping[str, int] = MappingProxyType({"complex64": 8, "complex128": 4})

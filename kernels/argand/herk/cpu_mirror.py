@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from argand.herk.problem import HerkProblem
-from argand.runtime.scratch import with_conjugates
-from argand.runtime.threads import ONE_CORE_DOT
+from argand.runtime.cpu.scratch import with_conjugates
+from argand.runtime.cpu.threads import ONE_CORE_DOT
 
 Array = npt.NDArray[Any]
 _MANY = 48

@@ -21,10 +21,10 @@ from argand.herk.cpu_matmul import FEWEST_BEYOND, TILE, weight
 from argand.herk.cpu_probe import rows_seen
 from argand.herk.problem import HerkProblem
 from argand.runtime.complex_types import ITEM
-from argand.runtime.kept_memory import KeptMemory
-from argand.runtime.numpy_blas import clear_registers, has_avx512_kernels, openblas_kernels
-from argand.runtime.quiet import quiet_context
-from argand.runtime.threads import ONE_CORE_COMPLEX
+from argand.runtime.cpu.kept_memory import KeptMemory
+from argand.runtime.cpu.numpy_blas import clear_registers, has_avx512_kernels, openblas_kernels
+from argand.runtime.cpu.quiet import quiet_context
+from argand.runtime.cpu.threads import ONE_CORE_COMPLEX
 
 Array = npt.NDArray[Any]
 Run = Callable[..., Array]

@@ -11,7 +11,7 @@ from argand.device import available_cores
 from argand.herk.cpu_lower import is_shared
 from argand.herk.problem import HerkProblem
 from argand.runtime.complex_types import ITEM
-from argand.runtime.threads import on_all_cores
+from argand.runtime.cpu.threads import on_all_cores
 
 Array = npt.NDArray[Any]
 _PART_BYTES = 1 << 22

@@ -24,9 +24,9 @@ import numpy.typing as npt
 
 from argand.herk.cpu_probe import rows_seen
 from argand.herk.problem import HerkProblem
-from argand.runtime.kept_memory import KeptMemory
-from argand.runtime.numpy_blas import has_avx512_kernels, openblas_kernels
-from argand.runtime.threads import ONE_CORE
+from argand.runtime.cpu.kept_memory import KeptMemory
+from argand.runtime.cpu.numpy_blas import has_avx512_kernels, openblas_kernels
+from argand.runtime.cpu.threads import ONE_CORE
 
 Array = npt.NDArray[Any]
 _FEWEST_ROWS = 24

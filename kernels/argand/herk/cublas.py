@@ -17,9 +17,9 @@ import numpy as np
 
 from argand.gemm.cublas import CublasLaunch, launch_into
 from argand.herk.problem import FULL_PRODUCT, HerkProblem
-from argand.runtime import kernel_trace
-from argand.runtime.cublas import CublasHandle, cublas_handle, workspace_bytes
-from argand.runtime.layout import Batched
+from argand.runtime.calls.layout import Batched
+from argand.runtime.launch import kernel_trace
+from argand.runtime.libraries.cublas import CublasHandle, cublas_handle, workspace_bytes
 
 # cublas_api.h: cublasFillMode_t, cublasOperation_t.
 _UPPER = 1

@@ -15,8 +15,8 @@ from argand.herk.kernel_sources import (
     finish_name,
     finish_source,
 )
-from argand.runtime.kernel import BoundKernel, bound_kernel
-from argand.runtime.layout import Layout
+from argand.runtime.calls.layout import Layout
+from argand.runtime.launch.kernel import BoundKernel, bound_kernel
 
 _NONE = {
     "triangle_stride": 0, "triangle_stride_batch": 0,

@@ -27,12 +27,12 @@ from argand.herk.int8_launch import Int8Problem, int8_planes_bytes, launch_for
 from argand.herk.kernel_sources import INT8_LARGEST_K
 from argand.herk.problem import HerkProblem
 from argand.precision import Precision
-from argand.runtime.call_cache import CallCache, Key
-from argand.runtime.kept_call import Run
-from argand.runtime.kernel import BoundKernel
-from argand.runtime.layout import Batched, batched, device_of, may_overlap, writable
+from argand.runtime.calls.call_cache import CallCache, Key
+from argand.runtime.calls.kept_call import Run
+from argand.runtime.calls.layout import Batched, batched, device_of, may_overlap, writable
+from argand.runtime.launch.kernel import BoundKernel
+from argand.runtime.memory.workspace_limit import WorkspaceError, allowed_workspace, workspace_error
 from argand.runtime.plan import WGMMA_TARGET
-from argand.runtime.workspace_limit import WorkspaceError, allowed_workspace, workspace_error
 
 CALLS = CallCache(PLAN_OVERRIDE, tuned.TABLE, form_of=form_of, in_place=(1,))
 

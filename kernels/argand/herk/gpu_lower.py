@@ -15,8 +15,8 @@ from argand.gemm.prepare import prepare
 from argand.gemm.product_form import OperandForm, ProductForm
 from argand.herk import cublas
 from argand.herk.problem import FULL_PRODUCT, HerkProblem
-from argand.runtime import kernel_trace
-from argand.runtime.layout import batched
+from argand.runtime.calls.layout import batched
+from argand.runtime.launch import kernel_trace
 
 
 class LowerProduct(NamedTuple):

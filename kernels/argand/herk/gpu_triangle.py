@@ -19,8 +19,8 @@ from argand.gemm.problem import gemm_problem
 from argand.herk.finish_launch import gather_launch
 from argand.herk.gpu_lower import lower_triangle
 from argand.herk.problem import HerkProblem
-from argand.runtime.layout import batched
-from argand.runtime.workspace_limit import WorkspaceError, allowed_workspace, holding
+from argand.runtime.calls.layout import batched
+from argand.runtime.memory.workspace_limit import WorkspaceError, allowed_workspace, holding
 
 _MOST_BYTES = 1 << 28
 """Bytes of matrices whose triangles are gathered at a time, at least one of them."""

@@ -27,13 +27,13 @@ from argand.herk.kernel_sources import (
     planes_source,
 )
 from argand.herk.problem import Form
-from argand.runtime import kernel_trace
-from argand.runtime.arguments import Address
-from argand.runtime.graph import LaunchSequence
-from argand.runtime.kernel import BoundKernel, bound_kernel
-from argand.runtime.layout import Layout, is_k_major
-from argand.runtime.tensor_map import TensorMap, tensor_map
-from argand.runtime.workspace import call_memory
+from argand.runtime.calls.layout import Layout, is_k_major
+from argand.runtime.launch import kernel_trace
+from argand.runtime.launch.arguments import Address
+from argand.runtime.launch.graph import LaunchSequence
+from argand.runtime.launch.kernel import BoundKernel, bound_kernel
+from argand.runtime.launch.tensor_map import TensorMap, tensor_map
+from argand.runtime.memory.workspace import call_memory
 
 _VECTOR = 16
 """Bytes of a load of the kernel that packs."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Literal
 
 from argand.herk.problem import Form
-from argand.runtime.arguments import size_check
-from argand.runtime.cpp import listed, literal
-from argand.runtime.kernel_entry import kernel_entry
-from argand.runtime.wgmma import wgmma_s8_function
+from argand.runtime.compile.cpp import listed, literal
+from argand.runtime.compile.kernel_entry import kernel_entry
+from argand.runtime.compile.wgmma import wgmma_s8_function
+from argand.runtime.launch.arguments import size_check
 
 SIDE, MIRROR_THREADS, GATHER_THREADS = 32, 256, 128
 """kSide, kMirrorThreads and kGatherThreads of herk/finish.cuh."""

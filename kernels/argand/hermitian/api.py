@@ -15,7 +15,7 @@ from argand.frameworks.rules import adapted_system
 from argand.hermitian import cpu
 from argand.hermitian.plan import LARGEST_N
 from argand.runtime.complex_types import solution_type
-from argand.runtime.numpy_calls import Key, NumpyCalls
+from argand.runtime.cpu.numpy_calls import Key, NumpyCalls
 
 _CPU_CALLS: NumpyCalls[cpu.Solver] = NumpyCalls()
 

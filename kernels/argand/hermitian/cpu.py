@@ -16,9 +16,9 @@ from argand.hermitian.cpu_batched import together
 from argand.hermitian.cpu_choice import Way, fastest
 from argand.hermitian.cpu_finite import has_finite_pivots, is_finite
 from argand.hermitian.cpu_posv import each_by_posv, overlapping_starts
-from argand.runtime.scipy_blas import on_one_core
-from argand.runtime.scipy_routines import lapack
-from argand.runtime.threads import on_all_cores
+from argand.runtime.cpu.scipy_blas import on_one_core
+from argand.runtime.cpu.scipy_routines import lapack
+from argand.runtime.cpu.threads import on_all_cores
 
 _LEAST_ROWS = 2048
 """Rows of all systems of a thread that take longer than it takes to start one."""

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from argand.hermitian.cpu_finite import has_finite_pivots, is_finite
-from argand.runtime.scipy_routines import lapack
+from argand.runtime.cpu.scipy_routines import lapack
 
 
 def solve_banded(r: Any, b: Any) -> Any:

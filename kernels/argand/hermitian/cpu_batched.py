@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from argand.runtime.kept_memory import KeptMemory
-from argand.runtime.quiet import quiet_context
+from argand.runtime.cpu.kept_memory import KeptMemory
+from argand.runtime.cpu.quiet import quiet_context
 
 _MOST_PIVOT: Mapping[str, float] = MappingProxyType({"complex64": 2.0**62, "complex128": 2.0**510})
 """Largest pivot by type, and the reciprocal of the least one: no quotient of a row by it that

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from argand.runtime.threads import ONE_CORE_DOT
+from argand.runtime.cpu.threads import ONE_CORE_DOT
 
 
 def is_finite(x: Any) -> bool:

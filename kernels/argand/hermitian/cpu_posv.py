@@ -18,9 +18,9 @@ import numpy as np
 
 from argand.hermitian.cpu_finite import has_finite_pivots, is_finite
 from argand.runtime.complex_types import PREFIX
-from argand.runtime.kept_memory import KeptMemory
-from argand.runtime.scipy_routines import address_of
-from argand.runtime.threads import ONE_CORE_DOT
+from argand.runtime.cpu.kept_memory import KeptMemory
+from argand.runtime.cpu.scipy_routines import address_of
+from argand.runtime.cpu.threads import ONE_CORE_DOT
 
 _NUMBERS, _MOST_NUMBERS = 1 << 13, 1 << 16
 """Numbers that are copied at a time, which stay in a core's cache, and most numbers of a system:

@@ -19,12 +19,12 @@ from argand.hermitian.plan import (
     plan_hermitian,
 )
 from argand.multiprocessor import LARGEST_GRID
-from argand.runtime import kernel_trace
-from argand.runtime.call_cache import CallCache, Key
-from argand.runtime.kernel import BoundKernel, bound_kernel
-from argand.runtime.layout import clashes, device_of, one_stride
-from argand.runtime.plan_override import PlanOverride
-from argand.runtime.workspace import call_memory
+from argand.runtime.calls.call_cache import CallCache, Key
+from argand.runtime.calls.layout import clashes, device_of, one_stride
+from argand.runtime.launch import kernel_trace
+from argand.runtime.launch.kernel import BoundKernel, bound_kernel
+from argand.runtime.memory.workspace import call_memory
+from argand.runtime.plans.plan_override import PlanOverride
 
 PLAN_OVERRIDE: PlanOverride[HermitianPlan] = PlanOverride()
 """Within ``PLAN_OVERRIDE.use(plan)`` every call takes this plan."""

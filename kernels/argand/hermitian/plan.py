@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from argand.device import HOPPER, Arch
 from argand.multiprocessor import REGISTERS, RESIDENT_THREADS, WARP, WARPGROUP
-from argand.runtime.arguments import size_check
+from argand.runtime.compile.cpp import constant
+from argand.runtime.compile.kernel_entry import kernel_entry
 from argand.runtime.complex_types import ITEM, REAL
-from argand.runtime.cpp import constant
-from argand.runtime.kernel_entry import kernel_entry
+from argand.runtime.launch.arguments import size_check
 from argand.runtime.plan import PlanError
 
 LARGEST_N = 128

@@ -17,7 +17,7 @@ from argand.image.geometry import read_directions, read_positions
 from argand.image.problem import ImageProblem
 from argand.image.rules import adapted
 from argand.precision import Precision, get_precision
-from argand.runtime.numpy_calls import Key, NumpyCalls
+from argand.runtime.cpu.numpy_calls import Key, NumpyCalls
 
 _ndarray = np.ndarray
 _CPU_CALLS: NumpyCalls[Run] = NumpyCalls()

@@ -22,8 +22,8 @@ from argand.image.cpu_cosines import cosines_and_sines
 from argand.image.problem import SPEED_OF_LIGHT, ImageProblem, as_complex
 from argand.precision import Precision
 from argand.rounding import power_of_two, scale_exponents, split
-from argand.runtime.quiet import quietly
-from argand.runtime.threads import ONE_CORE, on_all_cores
+from argand.runtime.cpu.quiet import quietly
+from argand.runtime.cpu.threads import ONE_CORE, on_all_cores
 
 BLOCK_VALUES = {"numpy": 1 << 18, "cupy": 1 << 24}
 """Weights made, or differences of covariances, at a time: on the CPU they and their products stay

@@ -12,9 +12,9 @@ from argand.precision import get_precision
 
 if TYPE_CHECKING:
     from argand.array_types import PrecisionLike
-    from argand.runtime.call_cache import CallCache
-    from argand.runtime.device_call_plan import DeviceCallPlan
-    from argand.runtime.staged_call_plan import StagedCallPlan
+    from argand.runtime.calls.call_cache import CallCache
+    from argand.runtime.calls.device_call_plan import DeviceCallPlan
+    from argand.runtime.calls.staged_call_plan import StagedCallPlan
 
 
 class ImagePlan(CallPlan):
@@ -92,7 +92,7 @@ class ImagePlan(CallPlan):
                 "them in blocks of directions; use argand.image"
             )
         from argand.image.gpu import RepeatedImage
-        from argand.runtime.device_call_plan import DeviceCallPlan
+        from argand.runtime.calls.device_call_plan import DeviceCallPlan
 
         def queued(run: RepeatedImage) -> Any:
             return run.without_wait

@@ -5,8 +5,8 @@ Nothing here needs a GPU or CuPy.
 
 from __future__ import annotations
 
-from argand.runtime.arguments import size_check
-from argand.runtime.kernel_entry import kernel_entry
+from argand.runtime.compile.kernel_entry import kernel_entry
+from argand.runtime.launch.arguments import size_check
 
 CHECK_KERNEL, SUM_KERNEL = "image_check_kernel", "image_sum_kernel"
 CHECK_THREADS, SUM_THREADS = 256, 256

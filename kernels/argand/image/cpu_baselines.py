@@ -27,8 +27,8 @@ from argand.device import available_cores
 from argand.image.cpu_cosines import cosines_and_sines
 from argand.image.hermitian_check import is_small, require_hermitian
 from argand.image.problem import SPEED_OF_LIGHT, ImageProblem
-from argand.runtime.quiet import quietly
-from argand.runtime.threads import ONE_CORE_DOT, ONE_CORE_VECTOR, on_all_cores
+from argand.runtime.cpu.quiet import quietly
+from argand.runtime.cpu.threads import ONE_CORE_DOT, ONE_CORE_VECTOR, on_all_cores
 
 _BASELINE_ANTENNAS = 4
 """Antennas up to which `BaselineImage` is chosen for any number of directions."""

@@ -17,9 +17,9 @@ import numpy as np
 from argand.device import available_cores
 from argand.image.cpu_cosines import cosines_and_sines
 from argand.image.problem import SPEED_OF_LIGHT, ImageProblem
-from argand.runtime.numpy_blas import has_avx512_kernels
-from argand.runtime.quiet import quietly
-from argand.runtime.threads import ONE_CORE, ONE_CORE_COMPLEX, on_all_cores
+from argand.runtime.cpu.numpy_blas import has_avx512_kernels
+from argand.runtime.cpu.quiet import quietly
+from argand.runtime.cpu.threads import ONE_CORE, ONE_CORE_COMPLEX, on_all_cores
 
 Weights = Callable[[Any, str], Any]
 """Returns weights of phases in turns."""

@@ -10,7 +10,7 @@ import numpy as np
 from argand.checks import refuse_misaligned
 from argand.device import is_cuda_array
 from argand.image.problem import MOST_TURNS, SPEED_OF_LIGHT
-from argand.runtime.threads import ONE_CORE_DOT, ONE_CORE_VECTOR
+from argand.runtime.cpu.threads import ONE_CORE_DOT, ONE_CORE_VECTOR
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 LONGEST_SQUARE = 1 + 1e-12

@@ -15,9 +15,16 @@ from argand.image.hermitian_check import require_hermitian
 from argand.image.heuristics import PLAN_OVERRIDE, Plan, plan_image
 from argand.image.launches import ImageLaunches
 from argand.image.problem import ImageProblem, as_complex
-from argand.runtime.call_cache import SEVERAL, CallCache, Form, Key, NoFormError, current_device
-from argand.runtime.kept_call import Chosen
-from argand.runtime.layout import device_of, may_overlap
+from argand.runtime.calls.call_cache import (
+    SEVERAL,
+    CallCache,
+    Form,
+    Key,
+    NoFormError,
+    current_device,
+)
+from argand.runtime.calls.kept_call import Chosen
+from argand.runtime.calls.layout import device_of, may_overlap
 
 
 def _form_of(x: Any) -> Form:

@@ -10,8 +10,8 @@ import numpy as np
 
 from argand.image.blocks import BLOCK_VALUES
 from argand.image.problem import HERMITIAN, as_complex
-from argand.runtime.quiet import quietly
-from argand.runtime.threads import ONE_CORE_DOT
+from argand.runtime.cpu.quiet import quietly
+from argand.runtime.cpu.threads import ONE_CORE_DOT
 
 _COMPARED_VALUES = 1 << 15
 """Numbers of covariances that are compared with their conjugate transposes at a time: 256 KiB of

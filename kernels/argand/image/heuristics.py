@@ -7,7 +7,7 @@ from argand.image.few_antennas_plan import FewAntennasPlan, choose_few_antennas_
 from argand.image.plan import MmaImagePlan, check_plan, choose_plan
 from argand.image.problem import ImageProblem
 from argand.runtime.plan import PlanError
-from argand.runtime.plan_override import PlanOverride
+from argand.runtime.plans.plan_override import PlanOverride
 
 Plan = MmaImagePlan | FewAntennasPlan
 PLAN_OVERRIDE: PlanOverride[Plan] = PlanOverride()

@@ -49,10 +49,10 @@ from argand.image.plan import (
 from argand.image.problem import HERMITIAN, SPEED_OF_LIGHT, TURN, ImageProblem
 from argand.image.splits import blocks_of_one_split, splits_of
 from argand.multiprocessor import LARGEST_GRID
-from argand.runtime import kernel_trace
-from argand.runtime.device_table import device_table
-from argand.runtime.kernel import BoundKernel, bound_kernel
-from argand.runtime.workspace import call_memory
+from argand.runtime.launch import kernel_trace
+from argand.runtime.launch.kernel import BoundKernel, bound_kernel
+from argand.runtime.memory.device_table import device_table
+from argand.runtime.memory.workspace import call_memory
 
 _PACK_BLOCKS = 16
 """Largest grid of the kernel that packs, in blocks of a multiprocessor; threads loop beyond."""

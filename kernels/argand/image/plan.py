@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from argand.device import Arch
 from argand.multiprocessor import WARP
 from argand.precision import TF32, Precision
-from argand.runtime.arguments import size_check
-from argand.runtime.cpp import operand_arguments
-from argand.runtime.kernel_entry import kernel_entry
+from argand.runtime.compile.cpp import operand_arguments
+from argand.runtime.compile.kernel_entry import kernel_entry
+from argand.runtime.launch.arguments import size_check
 from argand.runtime.plan import PlanError, is_legal, require_precision
 
 PANEL = 64

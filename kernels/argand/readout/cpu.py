@@ -10,7 +10,7 @@ import numpy as np
 from argand.readout.problem import Pauli, by_flips
 from argand.readout.uniforms import thresholds
 from argand.readout.weights import norm_exponent, probabilities_of, weights_of
-from argand.runtime.threads import on_all_cores
+from argand.runtime.cpu.threads import on_all_cores
 
 BLOCK_QUBITS = 14
 """Qubits of a block: a quarter of a megabyte of complex128, in a core's cache with its products."""

@@ -23,10 +23,10 @@ from argand.readout.source import (
     structure_of,
 )
 from argand.readout.weights import UNIT_BITS, norm_exponent
-from argand.runtime.captured_memory import keep_in_graph
-from argand.runtime.device_table import device_table
-from argand.runtime.kernel import BoundKernel, bound_kernel
-from argand.runtime.layout import device_of
+from argand.runtime.calls.layout import device_of
+from argand.runtime.launch.kernel import BoundKernel, bound_kernel
+from argand.runtime.memory.captured_memory import keep_in_graph
+from argand.runtime.memory.device_table import device_table
 
 _SMALL_QUBITS = 13
 """States up to here lie in the caches of a multiprocessor: strings are computed one by one."""

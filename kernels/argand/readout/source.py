@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from argand.runtime.arguments import Fields, size_check
+from argand.runtime.compile.cpp import literal
+from argand.runtime.compile.kernel_entry import kernel_entry
 from argand.runtime.complex_types import REAL
-from argand.runtime.cpp import literal
-from argand.runtime.kernel_entry import kernel_entry
+from argand.runtime.launch.arguments import Fields, size_check
 
 THREADS = 256
 SCAN_THREADS = 1024

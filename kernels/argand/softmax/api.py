@@ -30,8 +30,8 @@ from argand.device import is_cuda_array, is_cupy_array
 from argand.frameworks.foreign import call_on_foreign, has_foreign
 from argand.frameworks.repeats import Repeats
 from argand.precision import get_precision
-from argand.runtime.array_context import context_of
-from argand.runtime.numpy_calls import Key, NumpyCalls
+from argand.runtime.calls.array_context import context_of
+from argand.runtime.cpu.numpy_calls import Key, NumpyCalls
 from argand.softmax.finite_rows import Run, prepared
 from argand.softmax.formats import Operation, as_kind, output_kind
 from argand.softmax.problem import SoftmaxProblem

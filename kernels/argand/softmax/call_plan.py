@@ -15,8 +15,8 @@ from argand.softmax.rules import RULES
 
 if TYPE_CHECKING:
     from argand.array_types import PrecisionLike
-    from argand.runtime.call_cache import CallCache
-    from argand.runtime.tuned_plans import TunedPlans
+    from argand.runtime.calls.call_cache import CallCache
+    from argand.runtime.plans.tuned_plans import TunedPlans
 
 
 class SoftmaxPlan(OneArrayPlan):

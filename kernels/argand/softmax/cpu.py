@@ -10,7 +10,7 @@ import numpy as np
 
 from argand.precision import BF16, FP32, FP64
 from argand.rounding import Array, round_operand
-from argand.runtime.threads import on_all_cores
+from argand.runtime.cpu.threads import on_all_cores
 from argand.softmax.formats import COMPLEX_KINDS, Operation, bf16_bits, bf16_values
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from argand.rounding import Array
-from argand.runtime.quiet import quietly
+from argand.runtime.cpu.quiet import quietly
 from argand.softmax import cpu
 from argand.softmax.cpu import EXACT_KINDS, RECIPROCAL_COLUMNS, UNSHIFTED
 

@@ -11,16 +11,16 @@ import cupy
 
 from argand.device import Device, gpu
 from argand.multiprocessor import LARGEST_GRID, PORTABLE_CLUSTER
-from argand.runtime.arguments import Address, Arguments, arguments_dtype
-from argand.runtime.call_cache import CallCache, Key
-from argand.runtime.graph import LaunchSequence
-from argand.runtime.kept_call import Chosen, Run, StreamRun
-from argand.runtime.kernel import ArgumentUpdate, BoundKernel, max_active_clusters
-from argand.runtime.layout import clashes, device_of, row_stride
-from argand.runtime.loading import load
+from argand.runtime.calls.call_cache import CallCache, Key
+from argand.runtime.calls.kept_call import Chosen, Run, StreamRun
+from argand.runtime.calls.layout import clashes, device_of, row_stride
+from argand.runtime.compile.loading import load
+from argand.runtime.launch.arguments import Address, Arguments, arguments_dtype
+from argand.runtime.launch.graph import LaunchSequence
+from argand.runtime.launch.kernel import ArgumentUpdate, BoundKernel, max_active_clusters
+from argand.runtime.memory.workspace import zeroed_workspace
 from argand.runtime.plan import PlanError
-from argand.runtime.plan_override import PlanOverride
-from argand.runtime.workspace import zeroed_workspace
+from argand.runtime.plans.plan_override import PlanOverride
 from argand.softmax import tuned
 from argand.softmax.few_rows import are_few_rows
 from argand.softmax.heuristics import choose_vector, plan_softmax

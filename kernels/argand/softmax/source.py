@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-from argand.runtime.arguments import Fields, size_check
-from argand.runtime.cpp import constant, roundings
-from argand.runtime.kernel_entry import kernel_entry
+from argand.runtime.compile.cpp import constant, roundings
+from argand.runtime.compile.kernel_entry import kernel_entry
+from argand.runtime.launch.arguments import Fields, size_check
 from argand.softmax.plan import RowPlan, SoftmaxForm
 from argand.softmax.problem import rounded_operand
 

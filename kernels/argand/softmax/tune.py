@@ -10,10 +10,10 @@ from typing import Any
 from argand.checks import check_one_of
 from argand.device import gpu
 from argand.precision import PRECISIONS, Precision, get_precision
-from argand.runtime.compiler import compile_all
+from argand.runtime.compile.compiler import compile_all
+from argand.runtime.measuring.timing import queued
 from argand.runtime.plan import PlanError
-from argand.runtime.timing import queued
-from argand.runtime.tuning import print_table, ranked, require_gpu, two_sizes
+from argand.runtime.plans.tuning import print_table, ranked, require_gpu, two_sizes
 from argand.softmax.candidates import SoftmaxCandidate, candidate_plans
 from argand.softmax.formats import (
     COMPLEX_KINDS,

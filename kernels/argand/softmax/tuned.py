@@ -10,7 +10,7 @@ import json
 from typing import Any
 
 from argand.device import Device
-from argand.runtime.tuned_plans import TunedPlans, size_bucket
+from argand.runtime.plans.tuned_plans import TunedPlans, size_bucket
 from argand.softmax.candidates import SoftmaxCandidate, every_candidate
 from argand.softmax.plan import SoftmaxForm
 

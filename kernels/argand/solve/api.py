@@ -14,7 +14,7 @@ from argand.frameworks.rules import adapted_system
 from argand.gemm.operands import as_operand, on_gpu
 from argand.gemm.pack.packed import Packed
 from argand.gemm.pairs import Pairs
-from argand.runtime.numpy_calls import Key, NumpyCalls
+from argand.runtime.cpu.numpy_calls import Key, NumpyCalls
 from argand.solve.cpu import CpuLibrary, WholeFactors
 from argand.solve.cpu_calls import Run, prepared
 from argand.solve.library import Factors, Library
@@ -141,7 +141,7 @@ def _library(a: Any, b: Any) -> tuple[Library, AbstractContextManager[Any]]:
     """Return the library of the arrays' backend and a context in which their device is current."""
     if not on_gpu(a):
         return CpuLibrary(), nullcontext()
-    from argand.runtime.layout import device_of
+    from argand.runtime.calls.layout import device_of
     from argand.solve.gpu import GpuLibrary
 
     return GpuLibrary(), device_of(a, b)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from argand.runtime.scipy_routines import blas, lapack
+from argand.runtime.cpu.scipy_routines import blas, lapack
 from argand.solve.library import Exchanges, singular
 
 

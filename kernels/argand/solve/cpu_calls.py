@@ -19,9 +19,9 @@ import numpy as np
 
 from argand.device import available_cores
 from argand.rounding import Array
-from argand.runtime.quiet import quietly
-from argand.runtime.scipy_blas import on_one_core
-from argand.runtime.threads import ONE_CORE_COMPLEX, ONE_CORE_COMPLEX_VECTOR, ONE_CORE_DOT
+from argand.runtime.cpu.quiet import quietly
+from argand.runtime.cpu.scipy_blas import on_one_core
+from argand.runtime.cpu.threads import ONE_CORE_COMPLEX, ONE_CORE_COMPLEX_VECTOR, ONE_CORE_DOT
 from argand.solve import refine
 from argand.solve.cpu import CpuLibrary, WholeFactors
 from argand.solve.cpu_zgesv import MOST_KEPT, kept_systems

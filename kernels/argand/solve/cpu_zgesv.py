@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from argand.rounding import Array
-from argand.runtime.kept_memory import KeptMemory
-from argand.runtime.numpy_blas import lapack_address
-from argand.runtime.scipy_routines import routine_of
+from argand.runtime.cpu.kept_memory import KeptMemory
+from argand.runtime.cpu.numpy_blas import lapack_address
+from argand.runtime.cpu.scipy_routines import routine_of
 
 MOST_KEPT = 1 << 18
 """Numbers of a matrix up to which memory is kept: beside the arithmetic of more, pages that are

@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 from argand.rounding import Array
 from argand.runtime.complex_types import UNIT_ROUNDOFF
-from argand.runtime.scipy_routines import routine_of
+from argand.runtime.cpu.scipy_routines import routine_of
 from argand.solve import refine
 from argand.solve.problem import SolveProblem
 from argand.solve.scaling import safe_norms

@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from argand.device import Device
 from argand.runtime.complex_types import ITEM
-from argand.runtime.kernel import BoundKernel, bound_kernel
+from argand.runtime.launch.kernel import BoundKernel, bound_kernel
 from argand.solve.exchange_plan import (
     MOVE_ARGUMENTS,
     MOVE_KERNEL,

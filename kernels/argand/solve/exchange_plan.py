@@ -6,9 +6,9 @@ Nothing here needs a GPU or CuPy.
 from __future__ import annotations
 
 from argand.device import Arch
-from argand.runtime.arguments import size_check
+from argand.runtime.compile.kernel_entry import kernel_entry
 from argand.runtime.complex_types import ITEM
-from argand.runtime.kernel_entry import kernel_entry
+from argand.runtime.launch.arguments import size_check
 
 ORDER_KERNEL = "order_of_exchanges_kernel"
 MOVE_KERNEL = "move_rows_kernel"

@@ -13,8 +13,8 @@ from cupy_backends.cuda.libs import cusolver
 from argand.device import Device, gpu
 from argand.gemm.api import gemm
 from argand.runtime.complex_types import PREFIX
-from argand.runtime.cublas import cublas_handle
-from argand.runtime.cusolver import cusolver_handle
+from argand.runtime.libraries.cublas import cublas_handle
+from argand.runtime.libraries.cusolver import cusolver_handle
 from argand.solve.exchange_launch import move_launch, order_launch
 from argand.solve.library import Exchanges
 

@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from argand.device import Device
-from argand.runtime.kernel import BoundKernel, bound_kernel
+from argand.runtime.launch.kernel import BoundKernel, bound_kernel
 from argand.solve.whole_plan import (
     COPY,
     MEASURE,

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from argand.runtime.arguments import Fields, size_check
+from argand.runtime.compile.kernel_entry import kernel_entry
 from argand.runtime.complex_types import REAL
-from argand.runtime.kernel_entry import kernel_entry
+from argand.runtime.launch.arguments import Fields, size_check
 
 COPY_THREADS, COPY_TILE = 256, 32
 """Threads of a block that copies, and rows and columns of its tile."""

@@ -11,7 +11,7 @@ from argand.frameworks.rules import conjugate_of_samples
 from argand.gemm.operands import as_operand, on_gpu
 from argand.gemm.pairs import Pairs
 from argand.precision import Precision, get_precision
-from argand.runtime.numpy_calls import NumpyCalls
+from argand.runtime.cpu.numpy_calls import NumpyCalls
 from argand.spectrum.cpu import Estimator
 from argand.spectrum.problem import spectrum_problem
 from argand.spectrum.window import scaled_window

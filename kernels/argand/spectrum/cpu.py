@@ -15,7 +15,7 @@ from argand.device import available_cores
 from argand.dft.api import dft
 from argand.dft.scipy_transform import legacy
 from argand.precision import PRECISIONS
-from argand.runtime.threads import on_all_cores
+from argand.runtime.cpu.threads import on_all_cores
 from argand.spectrum.problem import Detrend, SpectrumProblem
 
 Array = np.ndarray[Any, Any]

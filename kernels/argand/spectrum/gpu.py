@@ -16,11 +16,11 @@ from argand.dft.plan_words import plan_words
 from argand.dft.problem import DftProblem
 from argand.dft.tuned import chosen
 from argand.gemm.pairs import Pairs
-from argand.runtime import kernel_trace
-from argand.runtime.device_table import stream_table
-from argand.runtime.kernel import BoundKernel, bound_kernel
-from argand.runtime.layout import device_of
-from argand.runtime.plan_override import PlanOverride
+from argand.runtime.calls.layout import device_of
+from argand.runtime.launch import kernel_trace
+from argand.runtime.launch.kernel import BoundKernel, bound_kernel
+from argand.runtime.memory.device_table import stream_table
+from argand.runtime.plans.plan_override import PlanOverride
 from argand.spectrum.gpu_trend import trends_of
 from argand.spectrum.gpu_unfused import add_terms, unfused
 from argand.spectrum.plan import (

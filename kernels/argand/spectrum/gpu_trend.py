@@ -9,8 +9,8 @@ import cupy
 import numpy as np
 
 from argand.device import Device
-from argand.runtime import kernel_trace
-from argand.runtime.kernel import BoundKernel, bound_kernel
+from argand.runtime.launch import kernel_trace
+from argand.runtime.launch.kernel import BoundKernel, bound_kernel
 from argand.spectrum.plan import THREADS, TREND_ARGUMENTS, trend_name, trend_source
 from argand.spectrum.problem import SpectrumProblem
 

@@ -13,9 +13,9 @@ from argand.dft.api import dft
 from argand.dft.cufft import transform_real
 from argand.gemm.pairs import Pairs
 from argand.multiprocessor import WARP
-from argand.runtime import kernel_trace
-from argand.runtime.device_table import stream_table
-from argand.runtime.kernel import BoundKernel, bound_kernel
+from argand.runtime.launch import kernel_trace
+from argand.runtime.launch.kernel import BoundKernel, bound_kernel
+from argand.runtime.memory.device_table import stream_table
 from argand.spectrum.gpu_trend import trends_of
 from argand.spectrum.plan import (
     SUM_ARGUMENTS,

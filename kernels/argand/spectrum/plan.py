@@ -10,10 +10,10 @@ from argand.channelise import plan as banks
 from argand.channelise.plan import UNITS, ChannelisePlan
 from argand.channelise.problem import ChanneliseProblem
 from argand.device import Arch
-from argand.runtime.arguments import Fields, size_check
-from argand.runtime.cpp import listed
-from argand.runtime.kernel_entry import kernel_entry
-from argand.runtime.loading import compiled
+from argand.runtime.compile.cpp import listed
+from argand.runtime.compile.kernel_entry import kernel_entry
+from argand.runtime.compile.loading import compiled
+from argand.runtime.launch.arguments import Fields, size_check
 from argand.runtime.plan import PlanError
 from argand.spectrum.problem import SpectrumProblem
 

@@ -10,7 +10,7 @@ import pytest
 from argand import PRECISIONS, Pairs, beam_power, pairs
 from argand.beam_power import api, blocks
 from argand.beam_power.problem import Detect
-from argand.runtime.numpy_calls import NumpyCalls
+from argand.runtime.cpu.numpy_calls import NumpyCalls
 
 from tests.kernels.beam_power.beams import EXACT_CASES, Beams, beams
 

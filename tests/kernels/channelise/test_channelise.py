@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from argand import PRECISIONS, ChanneliseProblem, channelise, pairs
 from argand.channelise import api, cpu
-from argand.runtime.numpy_calls import NumpyCalls
+from argand.runtime.cpu.numpy_calls import NumpyCalls
 from scipy import signal
 
 from tests.kernels.channelise.banks import Bank, bank

@@ -41,7 +41,7 @@ from argand.channelise.single_thread_plan import (
     single_thread_source,
 )
 from argand.device import ARCHITECTURES, Arch
-from argand.runtime.compiler import Resources
+from argand.runtime.compile.compiler import Resources
 from argand.runtime.plan import PlanError
 
 from tests.covers import EXHAUSTIVE

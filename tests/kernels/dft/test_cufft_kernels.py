@@ -24,7 +24,7 @@ ANSWERS: dict[str, Any] = {
 
 @pytest.fixture
 def modules() -> Iterator[tuple[Any, ...]]:
-    with without_device("dft.cufft_kernels", "runtime.graph_memory") as found:
+    with without_device("dft.cufft_kernels", "runtime.memory.graph_memory") as found:
         yield found
 
 

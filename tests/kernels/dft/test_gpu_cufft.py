@@ -98,7 +98,7 @@ def test_a_program_may_capture_a_transform_that_has_a_graph(cp: Any, rng: Any, l
 
 
 def test_a_call_that_cannot_be_captured_is_made_by_itself(cp: Any) -> None:
-    from argand.runtime.captured_graph import CapturedCalls
+    from argand.runtime.launch.captured_graph import CapturedCalls
 
     def refuse(address: int) -> None:
         raise RuntimeError(f"nobody captures {address}")

@@ -198,7 +198,7 @@ def test_a_new_length_while_a_blocking_stream_is_captured(
 
 def captured_lengths(plans: Any) -> set[int]:
     """Return the lengths of plans that captures keep."""
-    from argand.runtime.captured_memory import _captures
+    from argand.runtime.memory.captured_memory import _captures
 
     kept = [owner for capture in _captures.values() for owner in capture._objects]
     return {plan._plan.nx for plan in kept if isinstance(plan, plans.CufftPlan)}

@@ -15,7 +15,7 @@ from argand.dft.heuristics import own_plan
 from argand.dft.legality import wide_fits
 from argand.dft.method import Method, bluestein, dense, method_for, product, rader
 from argand.dft.plan import Plan, TwoFactorPlan, dft_source
-from argand.runtime.compiler import compile_all
+from argand.runtime.compile.compiler import compile_all
 
 from tests.normal import normal
 from workflow.accuracy.transform_bounds import plan_bound

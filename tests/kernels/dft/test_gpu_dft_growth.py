@@ -10,7 +10,7 @@ from argand.dft.heuristics import own_plan
 from argand.dft.legality import wide_fits
 from argand.dft.method import method_for
 from argand.dft.plan import dft_source
-from argand.runtime.compiler import compile_all
+from argand.runtime.compile.compiler import compile_all
 
 from tests.kernels.gemm.folded_sums import ROW, transformed
 

@@ -18,8 +18,8 @@ from argand.dft.plan import Plan, dft_source
 from argand.dft.problem import DftProblem
 from argand.dft.three_kernel import ThreeKernelPlan
 from argand.dft.two_pass import TwoPassPlan
-from argand.runtime import tuned_plans
-from argand.runtime.compiler import compile_all
+from argand.runtime.compile.compiler import compile_all
+from argand.runtime.plans import tuned_plans
 
 from tests.normal import normal
 from workflow.accuracy.transform_bounds import butterfly_bound

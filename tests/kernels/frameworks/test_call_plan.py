@@ -24,10 +24,10 @@ from argand import (
 )
 from argand.frameworks.call_plan import CallPlan
 from argand.frameworks.foreign import may_be_on_gpu
-from argand.runtime.own_files import NotOwnError
-from argand.runtime.plain_files import NotPlainError
-from argand.runtime.plan_files import with_digest
-from argand.runtime.tuned_plans import TunedPlans
+from argand.runtime.files.own_files import NotOwnError
+from argand.runtime.files.plain_files import NotPlainError
+from argand.runtime.plans.plan_files import with_digest
+from argand.runtime.plans.tuned_plans import TunedPlans
 
 from tests.kernels.gemm.tuning_cases import card
 from tests.kernels.image.arrays import sky

@@ -66,7 +66,7 @@ class Operation:
 
 @pytest.fixture
 def modules(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Any, ...]]:
-    names = ("frameworks.xla_repeats", "runtime.call_cache", "runtime.kept_call")
+    names = ("frameworks.xla_repeats", "runtime.calls.call_cache", "runtime.calls.kept_call")
     with without_device(*names) as found:
         _, repeats, call_cache, kept_call = found
         for module in (call_cache, kept_call):

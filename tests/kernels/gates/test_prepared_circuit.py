@@ -14,7 +14,7 @@ from argand import Gate, PreparedCircuit, plan_circuit, run_circuit
 from argand.device import gpu
 from argand.gates.costs import GateCosts, SequenceCosts
 from argand.precision import get_precision
-from argand.runtime.plan_files import with_digest
+from argand.runtime.plans.plan_files import with_digest
 
 from tests.kernels.gates.gate_cases import random_state, random_unitary
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from argand.runtime.compiler import compile_cubin
+from argand.runtime.compile.compiler import compile_cubin
 from argand.runtime.plan import WGMMA_TARGET
 
 

@@ -29,8 +29,8 @@ from argand.gemm.sm90.splitk_source import REDUCE_KERNEL, reduce_source
 from argand.gemm.sm90.tiles import with_ping_pong, with_rounded_rows
 from argand.operand_format import ROUNDINGS
 from argand.precision import Precision
+from argand.runtime.measuring.timing import HOLD_KERNEL, HOLD_SOURCE
 from argand.runtime.plan import WGMMA_TARGET, PlanError, is_legal
-from argand.runtime.timing import HOLD_KERNEL, HOLD_SOURCE
 
 from tests.covers import EXHAUSTIVE
 from tests.kernels.compiled import (

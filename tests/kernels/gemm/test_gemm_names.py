@@ -18,7 +18,7 @@ from argand.gemm.problem import gemm_problem
 from argand.gemm.question import GemmSizes, OperandTraits, Question
 from argand.gemm.sm90.plan import WgmmaPlan
 from argand.gemm.sm90.scheduler import TileDivision, divide
-from argand.runtime import kernel_trace
+from argand.runtime.launch import kernel_trace
 from argand.runtime.plan import PlanError
 
 from tests.kernels.gemm.mma_plans import mma_plan

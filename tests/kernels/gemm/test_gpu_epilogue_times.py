@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.gpu, pytest.mark.usefixtures("wgmma")]
 @pytest.mark.parametrize("precision", TENSOR)
 def test_a_tile_is_stored_as_a_launch_stores_it(cp: Any, precision: str, columns: int) -> None:
     from argand.gemm.sm90.epilogue_choice import with_tma_epilogue
-    from argand.runtime.layout import Layout
+    from argand.runtime.calls.layout import Layout
 
     row, rows = PRECISIONS[precision], 512
     out = Layout(rows, columns, columns, 1, rows * columns, 8, 32)

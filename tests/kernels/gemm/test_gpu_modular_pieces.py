@@ -137,7 +137,7 @@ def test_no_call_takes_more_workspace_than_its_operands(
     cp: Any, rng: np.random.Generator, modular_launch: Any
 ) -> None:
     from argand.device import gpu
-    from argand.runtime.layout import Layout
+    from argand.runtime.calls.layout import Layout
 
     device, inside = gpu(cp.cuda.Device().id), 0
     for _ in range(examples(60)):

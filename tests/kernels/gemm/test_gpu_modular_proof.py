@@ -11,7 +11,7 @@ import pytest
 from argand import gemm
 from argand.gemm.modular.kernel_sources import ENCODE_KERNEL, PRODUCT_KERNEL
 from argand.gemm.modular.proof import WrongProductError
-from argand.runtime import loading
+from argand.runtime.compile import loading
 
 from tests.covers import EXHAUSTIVE
 from tests.kernels.gemm.test_gpu_modular import (
@@ -99,7 +99,7 @@ def plant(
         return found
 
     monkeypatch.setattr(loading, "load", load)
-    from argand.runtime.kernel import BoundKernel  # imports CuPy
+    from argand.runtime.launch.kernel import BoundKernel  # imports CuPy
 
     launch = BoundKernel.start
     done: list[bool] = []

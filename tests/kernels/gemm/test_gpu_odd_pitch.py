@@ -47,7 +47,7 @@ def odd_choices(cp: Any, precision: str, a: Any, b: Any) -> list[GemmChoice]:
     shape = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     batch, m, n, k = int(np.prod(shape)), a.shape[-2], b.shape[-1], a.shape[-1]
     from argand.gemm.product_form import OperandForm
-    from argand.runtime.layout import batched
+    from argand.runtime.calls.layout import batched
 
     traits = [OperandForm(x.layout, batched=x.batch_stride != 0).traits
               for x in (batched(a, shape), batched(b, shape).transposed)]  # fmt: skip

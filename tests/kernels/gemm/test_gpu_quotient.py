@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from argand.device import gpu
-from argand.runtime.loading import load
+from argand.runtime.compile.loading import load
 
 pytestmark = pytest.mark.gpu
 SOURCE = """

@@ -44,7 +44,7 @@ def test_the_same_bits_with_any_throttle(
     monkeypatch: pytest.MonkeyPatch,
     precision: str,
 ) -> None:
-    from argand.runtime import workspace as cuda_workspace
+    from argand.runtime.memory import workspace as cuda_workspace
 
     m, n, k = SHAPE
     left, right = cp.asarray(normal(rng, m, k)), cp.asarray(normal(rng, k, n))

@@ -13,7 +13,7 @@ from argand.gemm import tuned
 from argand.gemm.candidates import candidates, candidates_in_tf32
 from argand.gemm.choice import GemmChoice
 from argand.gemm.tune import Measured, main
-from argand.runtime import tuned_plans
+from argand.runtime.plans import tuned_plans
 
 from tests.kernels.gemm.product_cases import OPS, check, normal, stored
 from tests.kernels.precisions import SINGLE_HALF, TENSOR

@@ -179,7 +179,7 @@ def test_rows_that_are_scaled_in_one_launch_and_in_two(
 
 
 def test_a_tensor_map_that_was_moved_is_that_of_the_new_place(cp: Any) -> None:
-    from argand.runtime.tensor_map import WORDS, MovingMap, TensorMap, tensor_map
+    from argand.runtime.launch.tensor_map import WORDS, MovingMap, TensorMap, tensor_map
 
     arrays = [cp.empty((64, 64), cp.complex64) for _ in range(3)]
     places = [x.data.ptr for x in arrays]

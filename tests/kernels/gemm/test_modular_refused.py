@@ -14,7 +14,7 @@ SIDE = 4096
 def test_no_launch_of_it_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
     """There would be thousands, which take the host some ten seconds."""
     names = ("launch", "kept_launches", "problem")
-    modules = ("device", "runtime.layout", "runtime.workspace_limit")
+    modules = ("device", "runtime.calls.layout", "runtime.memory.workspace_limit")
     with without_device(*modules, *(f"gemm.modular.{name}" for name in names)) as found:
         _, device, layout, limits, launch, kept_launches, problem = found
         made: list[Any] = []

@@ -49,8 +49,8 @@ def modules() -> Iterator[Any]:
             patch.setattr(module, "gpu", lambda _: CARD)
         patch.setattr(prepare.tuned, "lookup", lambda *_: None)
         names = {
-            "form": "gemm.product_form", "layout": "runtime.layout",
-            "candidates": "gemm.candidates", "limit": "runtime.workspace_limit",
+            "form": "gemm.product_form", "layout": "runtime.calls.layout",
+            "candidates": "gemm.candidates", "limit": "runtime.memory.workspace_limit",
             "workspace": "gemm.choice_workspace", "plan": "runtime.plan",
         }  # fmt: skip
         found = {name: import_module(f"argand.{path}") for name, path in names.items()}

@@ -14,7 +14,7 @@ from argand.gemm.sm90.legality import check_wgmma_plan
 from argand.gemm.sm90.plan import ALIGNMENT, WORK_QUEUE_BYTES, Storage, WgmmaPlan
 from argand.gemm.sm90.source import wgmma_source
 from argand.gemm.sm90.tiles import wgmma_tiles
-from argand.runtime.nvrtc import CompileError
+from argand.runtime.compile.nvrtc import CompileError
 from argand.runtime.plan import is_legal
 
 from tests.kernels.gemm.plans_in_cuda import compile_plans, plan_in_cuda

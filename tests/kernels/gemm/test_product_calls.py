@@ -27,7 +27,7 @@ class Array:
 def modules(
     request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[tuple[Any, Any]]:
-    with without_device("gemm.gpu_calls", "runtime.call_cache") as (_, calls, found):
+    with without_device("gemm.gpu_calls", "runtime.calls.call_cache") as (_, calls, found):
         for module in (calls, found):
             monkeypatch.setattr(module, "_ndarray", Array)
             monkeypatch.setattr(module, "SEVERAL", request.param)

@@ -16,7 +16,7 @@ from argand.gemm.candidates import candidates, candidates_in_tf32
 from argand.gemm.choice import GemmChoice
 from argand.gemm.question import GemmSizes, OperandTraits, Question
 from argand.gemm.sm90.plan import WgmmaPlan
-from argand.runtime import tuned_plans
+from argand.runtime.plans import tuned_plans
 
 from tests.covers import covered, fields_of
 from tests.kernels.gemm.tuning_cases import CHOICE, DEVICE, HOPPER, SIZES, TF32, A, B, card

@@ -21,7 +21,7 @@ from argand.herk import (
     cpu_parts,
     cpu_real,
 )
-from argand.runtime import kept_memory, scratch
+from argand.runtime.cpu import kept_memory, scratch
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 

@@ -9,7 +9,7 @@ import pytest
 from argand.herk import cpu_gather
 from argand.herk.problem import herk_problem
 from argand.precision import get_precision
-from argand.runtime.numpy_blas import lapack_address
+from argand.runtime.cpu.numpy_blas import lapack_address
 
 from tests.kernels.herk.herk_cases import assert_hermitian, oriented
 from tests.normal import normal

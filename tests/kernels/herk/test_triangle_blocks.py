@@ -19,7 +19,7 @@ from tests.kernels.without_device import without_device
 @pytest.fixture(scope="module")
 def modules() -> Iterator[Any]:
     with without_device("herk.gpu_triangle") as (_, triangle):
-        limit = import_module("argand.runtime.workspace_limit")
+        limit = import_module("argand.runtime.memory.workspace_limit")
         yield SimpleNamespace(triangle=triangle, limit=limit)
 
 

@@ -10,7 +10,7 @@ import pytest
 from argand import launched, solve_hermitian
 from argand.device import gpu
 from argand.hermitian.plan import LARGEST_N, kernel_source, plan_hermitian
-from argand.runtime.loading import compile_later
+from argand.runtime.compile.loading import compile_later
 
 from tests.covers import EXHAUSTIVE
 from tests.kernels.hermitian.covariances import TYPES, covariances, excess

@@ -6,7 +6,7 @@ import re
 
 import numpy as np
 import numpy.typing as npt
-from argand.runtime.compiler import SOURCES
+from argand.runtime.compile.compiler import SOURCES
 
 Floats = npt.NDArray[np.float32]
 HEADER = (SOURCES / "image" / "weights.cuh").read_text()

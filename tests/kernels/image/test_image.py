@@ -8,7 +8,7 @@ from argand import PRECISIONS, image
 from argand.image import api, blocks, cpu, cpu_baselines, cpu_few_antennas
 from argand.image.cpu_cosines import cosines_and_sines
 from argand.image.problem import MOST_TURNS, SPEED_OF_LIGHT, ImageProblem
-from argand.runtime.numpy_calls import NumpyCalls
+from argand.runtime.cpu.numpy_calls import NumpyCalls
 
 from tests.kernels.image.arrays import Sky, sky
 

@@ -41,7 +41,7 @@ def no_cached_call(cp: Any) -> Iterator[None]:
 
 
 def graphs() -> int:
-    from argand.runtime import graph as cuda_graph
+    from argand.runtime.launch import graph as cuda_graph
 
     return len(cuda_graph._alive)
 
@@ -54,7 +54,7 @@ def operands(cp: Any, rng: np.random.Generator, count: int = 3) -> list[tuple[An
 def one_by_one(cp: Any, monkeypatch: pytest.MonkeyPatch, pairs: Any, **how: Any) -> list[Any]:
     """The products from kernels that are started by themselves."""
     with monkeypatch.context() as patch:
-        patch.setattr("argand.runtime.graph._CALLS_BEFORE", 1 << 30)
+        patch.setattr("argand.runtime.launch.graph._CALLS_BEFORE", 1 << 30)
         found = [gemm(a, b, **how) for a, b in pairs]
     cp.cuda.Device().synchronize()
     return found

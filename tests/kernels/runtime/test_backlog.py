@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from argand.runtime.backlog import BEHIND_SECONDS, HOLDS_SECONDS, Backlog
+from argand.runtime.launch.backlog import BEHIND_SECONDS, HOLDS_SECONDS, Backlog
 
 
 class Marks:

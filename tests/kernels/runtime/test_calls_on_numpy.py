@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from argand.runtime.numpy_calls import MOST_CALLS, Key, NumpyCalls
+from argand.runtime.cpu.numpy_calls import MOST_CALLS, Key, NumpyCalls
 
 X, Y = np.ones((2, 3)), np.ones((3, 2))
 

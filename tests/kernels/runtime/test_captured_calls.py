@@ -16,7 +16,7 @@ CALL, STREAM = (1 << 20, 1 << 21), 5
 
 @pytest.fixture
 def modules() -> Iterator[tuple[Any, ...]]:
-    names = ("runtime.captured_graph", "runtime.graph_memory")
+    names = ("runtime.launch.captured_graph", "runtime.memory.graph_memory")
     with without_device(*names) as found:
         yield found
 
@@ -91,7 +91,7 @@ def test_libraries_wait_for_the_gpu_while_no_call_is_captured(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A plan of cuFFT's and a handle of cuBLAS's."""
-    names = ("runtime.captured_graph", "dft.cufft_plans", "runtime.cublas")
+    names = ("runtime.launch.captured_graph", "dft.cufft_plans", "runtime.libraries.cublas")
     with without_device(*names) as (cupy, captured_graph, cufft_plans, cublas):
         seen: list[bool] = []
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 from argand.precision import TF32
-from argand.runtime.compiler import compile_cubin, parse_resources, parse_warnings
-from argand.runtime.dependent_launch import WAIT_FIRST
-from argand.runtime.wgmma import wgmma_function
+from argand.runtime.compile.compiler import compile_cubin, parse_resources, parse_warnings
+from argand.runtime.compile.dependent_launch import WAIT_FIRST
+from argand.runtime.compile.wgmma import wgmma_function
 
 from tests.kernels.compiled import reads_before_it_waits
 

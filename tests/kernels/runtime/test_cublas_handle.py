@@ -26,7 +26,7 @@ def module(monkeypatch: pytest.MonkeyPatch, noted: Noted) -> Iterator[Any]:
     def routine(_: str, name: str, *types: Any) -> Callable[..., None]:
         return lambda *given: noted.append((name, *given))
 
-    with without_device("runtime.cublas") as (cupy, found):
+    with without_device("runtime.libraries.cublas") as (cupy, found):
         cupy.cuda.cublas.create.side_effect = lambda: HANDLE
         monkeypatch.setattr(found, "library_routine", routine)
         monkeypatch.setattr(found, "relaxed_capture", nullcontext)
@@ -55,7 +55,7 @@ def test_a_stream_and_its_workspace_are_set_when_they_change(module: Any, noted:
 
 
 def test_the_workspace_within_a_limit(module: Any) -> None:
-    limits = importlib.import_module("argand.runtime.workspace_limit")
+    limits = importlib.import_module("argand.runtime.memory.workspace_limit")
     for limit, nbytes in (
         (None, BYTES), (1 << 40, BYTES), (BYTES, BYTES), (BYTES - 1, BYTES // 2),
         (40_000, 1 << 15), (1 << 14, 1 << 14),

@@ -55,7 +55,11 @@ def array(place: int) -> Any:
 def test_only_the_kept_run_without_memory_starts_at_addresses(
     monkeypatch: pytest.MonkeyPatch, has_other_run: bool, nbytes: int
 ) -> None:
-    names = ("runtime.device_call_plan", "runtime.kept_call", "runtime.workspace")
+    names = (
+        "runtime.calls.device_call_plan",
+        "runtime.calls.kept_call",
+        "runtime.memory.workspace",
+    )
     with without_device(*names) as (cupy, device_call_plan, kept_call, workspace):
         monkeypatch.setattr(device_call_plan, "gpu", lambda index: SimpleNamespace(index=index))
         cupy.cuda.alloc = lambda size: SimpleNamespace(ptr=1)

@@ -7,9 +7,9 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from argand.runtime import files
-from argand.runtime.files import atomic_path
-from argand.runtime.plain_files import NotPlainError, open_plain, read_plain
+from argand.runtime.files import files
+from argand.runtime.files.files import atomic_path
+from argand.runtime.files.plain_files import NotPlainError, open_plain, read_plain
 
 
 def _fail_half_way(path: Path) -> None:

@@ -1,7 +1,7 @@
 """Calls in a row overwrite what the ones before read, and read what they wrote.
 
-Kernels of a stream begin while the one before ends (`argand.runtime.dependent_launch`). One that
-waited too late, or not at all, would leave other bits than calls that the host waits for.
+Kernels of a stream begin while the one before ends (`argand.runtime.compile.dependent_launch`). One
+that waited too late, or not at all, would leave other bits than calls that the host waits for.
 """
 
 from __future__ import annotations

@@ -82,7 +82,7 @@ TWO = (
 @pytest.mark.parametrize("name", CALLS)
 def test_graphs_of_one_stream_run_at_once(cp: Any, rng: np.random.Generator, name: str) -> None:
     """The stream is new: nothing of it was cleared before, and memory is not zero by chance."""
-    from argand.runtime.captured_memory import stream_beside
+    from argand.runtime.memory.captured_memory import stream_beside
 
     two = name in TWO
     given = [cp.asarray(normal(rng, *SHAPES.get(name, (64, 8000)))) for _ in range(2)]
@@ -153,7 +153,7 @@ def test_a_kept_call_in_a_capture_takes_memory_of_the_graph(
 
 def addresses_of(capture: Any) -> list[int]:
     """Return the addresses of memory that the graph of a capture holds, also of a staged plan."""
-    from argand.runtime import staged_call_plan
+    from argand.runtime.calls import staged_call_plan
 
     kept = [x for x in capture._objects.values() if isinstance(x, staged_call_plan._Memory)]
     arrays = [array for memory in kept for array in (memory.rows, memory.result)]
@@ -165,7 +165,7 @@ def test_a_graph_takes_no_memory_that_the_stream_has_given_back(
     cp: Any, rng: np.random.Generator, name: str
 ) -> None:
     """Kernels of the stream may yet write there while the graph runs on another one."""
-    from argand.runtime import captured_memory
+    from argand.runtime.memory import captured_memory
 
     x = cp.asarray(normal(rng, *SHAPES.get(name, (64, 8000))))
     call, stream = CALLS[name](x), cp.cuda.Stream(non_blocking=True)
@@ -192,7 +192,7 @@ def test_a_graph_takes_no_memory_that_the_stream_has_given_back(
 
 def test_memory_of_graphs_that_are_gone_is_given_back(cp: Any, rng: np.random.Generator) -> None:
     """The driver says it some time after the last launch."""
-    from argand.runtime import captured_memory
+    from argand.runtime.memory import captured_memory
 
     x = cp.asarray(normal(rng, 64, 8000))
     plan, out = GemmPlan(x, x, op_b="C", precision="3xtf32"), cp.empty((64, 64), cp.complex64)

@@ -28,7 +28,7 @@ def in_a_capture(call: Callable[[Any], Any]) -> Callable[[Any], None]:
 
 
 def table(_: Any) -> Any:
-    from argand.runtime.device_table import device_table
+    from argand.runtime.memory.device_table import device_table
 
     return device_table(np.arange(64.0))
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from argand import gemm
-from argand.runtime.driver_bindings import checked, driver_bindings
+from argand.runtime.driver.driver_bindings import checked, driver_bindings
 
 from tests.kernels.gemm.product_cases import normal
 

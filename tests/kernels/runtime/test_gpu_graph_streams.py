@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 from argand import gemm
-from argand.runtime import timing as gpu_timing
-from argand.runtime.backlog import BEHIND_SECONDS
+from argand.runtime.launch.backlog import BEHIND_SECONDS
+from argand.runtime.measuring import timing as gpu_timing
 
 from tests.kernels.runtime.graph_cases import CALLS, HOW, graphs, one_by_one, operands, same
 
@@ -66,7 +66,7 @@ def _asking_at_each_call(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
 
     The memory of marks is allocated again.
     """
-    from argand.runtime import backlog
+    from argand.runtime.launch import backlog
 
     monkeypatch.setattr(backlog, "BEHIND_SECONDS", 0.0)
     monkeypatch.setattr(backlog, "HOLDS_SECONDS", 0.0)
@@ -86,7 +86,7 @@ def test_a_stream_that_is_behind_is_given_kernels(
     cp: Any, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch, how: dict[str, Any]
 ) -> None:
     """One that is held is; one whose every call the host waits for is given graphs again."""
-    from argand.runtime import graph as cuda_graph
+    from argand.runtime.launch import graph as cuda_graph
 
     (pair,) = operands(cp, rng, 1)
     (expected,) = one_by_one(cp, monkeypatch, [pair], **how)
@@ -132,7 +132,7 @@ def test_streams_do_not_wait_for_each_other(
     All of them are made before: the driver may wait for the device when it makes one. The first is
     held for half a second at most, which others at work may need: then it is held once more.
     """
-    from argand.runtime import graph as cuda_graph
+    from argand.runtime.launch import graph as cuda_graph
 
     (pair,) = operands(cp, rng, 1)
     (expected,) = one_by_one(cp, monkeypatch, [pair], **HOW)

@@ -106,7 +106,7 @@ def test_there_are_not_too_many_graphs(
     cp: Any, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Limits of graphs of one form on a stream, of one form on many streams, and in all."""
-    from argand.runtime import graph as cuda_graph
+    from argand.runtime.launch import graph as cuda_graph
 
     (pair,) = operands(cp, rng, 1)
     (expected,) = one_by_one(cp, monkeypatch, [pair], **HOW)
@@ -141,7 +141,7 @@ def test_forms_that_lie_idle_give_up_their_graphs(
     cp: Any, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where there are as many graphs as there may be, the next form gets those of idle ones."""
-    from argand.runtime import graph as cuda_graph
+    from argand.runtime.launch import graph as cuda_graph
 
     (pair,), (other,) = operands(cp, rng, 1), operands(cp, rng, 1)
     other = (other[0][:60], other[1])
@@ -169,7 +169,7 @@ def test_a_single_kernel_has_graphs_where_its_addresses_come_again(
     cp: Any, rng: np.random.Generator
 ) -> None:
     """Graphs of one loop's arrays, then of another; with more arrays than graphs it has none."""
-    from argand.runtime import graph as cuda_graph
+    from argand.runtime.launch import graph as cuda_graph
 
     a, b = (cp.asarray(rng.normal(size=(40, 40)).astype("complex64")) for _ in range(2))
     given: dict[str, Any] = {"precision": "tf32", "kernels": "mma.sync"}

@@ -41,7 +41,7 @@ def test_threads_that_begin_to_share_a_stream_have_counters_that_stay(
     cp: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Neither has seen those of the other, and later calls of the stream may not write there."""
-    from argand.runtime import workspace
+    from argand.runtime.memory import workspace
 
     stream = cp.cuda.Stream(non_blocking=True)
 
@@ -62,7 +62,7 @@ def test_threads_that_begin_to_share_a_stream_have_counters_that_stay(
 def test_threads_that_begin_to_share_a_stream_have_one_workspace_for_libraries(
     cp: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from argand.runtime import workspace
+    from argand.runtime.memory import workspace
 
     stream, device = cp.cuda.Stream(non_blocking=True), cp.cuda.Device().id
 

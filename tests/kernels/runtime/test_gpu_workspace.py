@@ -33,7 +33,7 @@ def test_at_most_twice_the_operands(cp: Any, precision: str, shape: Shape, beta:
     """Where beta is not 0 C is one of them: accumulators of a long k may spill beside it."""
     from argand.gemm.prepare import prepare
     from argand.gemm.product_form import OperandForm, ProductForm
-    from argand.runtime.layout import Layout
+    from argand.runtime.calls.layout import Layout
 
     m, n, k = shape.m, shape.n, shape.k
     batched = shape.batch > 1

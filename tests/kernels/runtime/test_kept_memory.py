@@ -11,7 +11,7 @@ import pytest
 from argand import herk
 from argand.hermitian.cpu_batched import together
 from argand.hermitian.cpu_posv import each_by_posv
-from argand.runtime import kept_memory
+from argand.runtime.cpu import kept_memory
 
 from tests.kernels.hermitian.covariances import covariances
 from tests.normal import normal

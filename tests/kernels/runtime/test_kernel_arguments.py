@@ -10,15 +10,15 @@ from argand.gemm.absmax_source import ABSMAX_ARGUMENTS
 from argand.gemm.pack.source import PACK_SOURCE
 from argand.gemm.sm80.source import GEMM_ARGUMENTS
 from argand.gemm.sm90.source import WGMMA_ARGUMENTS
-from argand.runtime.arguments import (
+from argand.runtime.compile.compiler import compile_cubin
+from argand.runtime.compile.nvrtc import CompileError
+from argand.runtime.launch.arguments import (
     Arguments,
     Fields,
     arguments_dtype,
     size_check,
     unset_members,
 )
-from argand.runtime.compiler import compile_cubin
-from argand.runtime.nvrtc import CompileError
 
 STRUCTURES: dict[str, tuple[str, Fields]] = {
     "GemmArguments": ("gemm/sm80_kernel.cuh", GEMM_ARGUMENTS),

@@ -29,7 +29,7 @@ def reach(_stream: int, address: int, value: int, _flags: int) -> int:
 @pytest.fixture
 def modules() -> Iterator[tuple[Any, ...]]:
     """CuPy, the modules of graphs, of marks and of the driver's bindings."""
-    names = ("runtime.graph", "runtime.backlog", "runtime.graph_memory")
+    names = ("runtime.launch.graph", "runtime.launch.backlog", "runtime.memory.graph_memory")
     with without_device(*names) as found:
         yield found
 

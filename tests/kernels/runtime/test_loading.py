@@ -12,10 +12,10 @@ from threading import Barrier
 from types import SimpleNamespace
 
 import pytest
-from argand.runtime import loading
-from argand.runtime.compiler import Compiled
-from argand.runtime.loading import NotLaunchedError, PendingKernel, compiling_only, load
-from argand.runtime.nvrtc import CompileError
+from argand.runtime.compile import loading
+from argand.runtime.compile.compiler import Compiled
+from argand.runtime.compile.loading import NotLaunchedError, PendingKernel, compiling_only, load
+from argand.runtime.compile.nvrtc import CompileError
 
 SOURCE = 'extern "C" __global__ void f(int* x) {{ *x = {}; }}'
 SECONDS = 20

@@ -19,7 +19,7 @@ LATER, NEVER = 0.1, 20.0
 @pytest.fixture
 def module(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     addresses = count(1000)
-    with without_device("runtime.workspace") as (cupy, found):
+    with without_device("runtime.memory.workspace") as (cupy, found):
         cupy.zeros = lambda size, _: SimpleNamespace(
             data=SimpleNamespace(ptr=next(addresses)), nbytes=size
         )

@@ -9,15 +9,17 @@ import sys
 from types import SimpleNamespace
 
 import pytest
-from argand.runtime import numpy_blas
-from argand.runtime.numpy_blas import has_avx512_kernels, openblas_kernels, openblas_threads
+from argand.runtime.cpu import numpy_blas
+from argand.runtime.cpu.numpy_blas import has_avx512_kernels, openblas_kernels, openblas_threads
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="names kernels of x86")
 @pytest.mark.skipif(openblas_kernels() is None, reason="NumPy has another BLAS")
 @pytest.mark.parametrize("name", ["Haswell", "Sandybridge"])
 def test_the_kernels_are_those_that_openblas_was_told_to_take(name: str) -> None:
-    program = "from argand.runtime.numpy_blas import openblas_kernels; print(openblas_kernels())"
+    program = (
+        "from argand.runtime.cpu.numpy_blas import openblas_kernels; print(openblas_kernels())"
+    )
     environment = os.environ | {"OPENBLAS_CORETYPE": name}
     found = subprocess.run(
         [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True
@@ -27,7 +29,9 @@ def test_the_kernels_are_those_that_openblas_was_told_to_take(name: str) -> None
 
 @pytest.mark.skipif(openblas_threads() is None, reason="NumPy has another BLAS")
 def test_the_number_of_threads_is_what_openblas_was_told() -> None:
-    program = "from argand.runtime.numpy_blas import openblas_threads; print(openblas_threads())"
+    program = (
+        "from argand.runtime.cpu.numpy_blas import openblas_threads; print(openblas_threads())"
+    )
     found = subprocess.run(
         [sys.executable, "-c", program], env=os.environ | {"OPENBLAS_NUM_THREADS": "1"},
         capture_output=True, text=True, check=True,

@@ -13,13 +13,13 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from argand.runtime import compiler as nvrtc
-from argand.runtime import loading
-from argand.runtime.compiler import compile_cubin
-from argand.runtime.kernel_digest import kernel_digest
-from argand.runtime.nvrtc import CompileError
-from argand.runtime.nvrtc import _loaded as nvrtc_library
-from argand.runtime.own_files import NotOwnFolderError
+from argand.runtime.compile import compiler as nvrtc
+from argand.runtime.compile import loading
+from argand.runtime.compile.compiler import compile_cubin
+from argand.runtime.compile.kernel_digest import kernel_digest
+from argand.runtime.compile.nvrtc import CompileError
+from argand.runtime.compile.nvrtc import _loaded as nvrtc_library
+from argand.runtime.files.own_files import NotOwnFolderError
 
 SOURCE = '#include "one.cuh"\nextern "C" __global__ void f(float* x) { x[0] = value(); }\n'
 
@@ -224,7 +224,7 @@ def test_the_first_kernels_of_a_process_compile_beside_each_other(tmp_path: Path
     """Two threads that loaded NVRTC at once did not find its builtins."""
     code = (
         "from concurrent.futures import ThreadPoolExecutor as Pool\n"
-        "from argand.runtime.nvrtc import compile_program\n"
+        "from argand.runtime.compile.nvrtc import compile_program\n"
         "source = 'extern \"C\" __global__ void f(float* x) { x[0] = threadIdx.x; }'\n"
         "one = lambda _: compile_program(source, ['--gpu-architecture=sm_80'])\n"
         "with Pool(4) as pool:\n"

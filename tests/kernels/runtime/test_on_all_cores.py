@@ -5,8 +5,8 @@ from __future__ import annotations
 import threading
 
 import pytest
-from argand.runtime import threads
-from argand.runtime.threads import on_all_cores
+from argand.runtime.cpu import threads
+from argand.runtime.cpu.threads import on_all_cores
 
 from tests.kernels.runtime.forked import holds_in_a_child
 

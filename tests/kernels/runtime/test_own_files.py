@@ -10,8 +10,14 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from argand.runtime.own_files import NotOwnError, NotOwnFolderError, own_folder, read_own, write_own
-from argand.runtime.plain_files import NotPlainError
+from argand.runtime.files.own_files import (
+    NotOwnError,
+    NotOwnFolderError,
+    own_folder,
+    read_own,
+    write_own,
+)
+from argand.runtime.files.plain_files import NotPlainError
 
 NOBODY = 65534
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from argand.runtime.plan_override import PlanOverride
+from argand.runtime.plans.plan_override import PlanOverride
 
 
 def test_the_innermost_context_holds() -> None:

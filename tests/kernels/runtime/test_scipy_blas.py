@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from argand.runtime import scipy_blas
-from argand.runtime.scipy_blas import is_limited, on_one_core
+from argand.runtime.cpu import scipy_blas
+from argand.runtime.cpu.scipy_blas import is_limited, on_one_core
 
 from tests.kernels.runtime.forked import holds_in_a_child
 

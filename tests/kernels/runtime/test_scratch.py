@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from argand.runtime import scratch
-from argand.runtime.quiet import quietly
+from argand.runtime.cpu import scratch
+from argand.runtime.cpu.quiet import quietly
 
 X = (np.arange(12) + 1j).reshape(3, 4)
 

@@ -6,8 +6,8 @@ import ctypes
 from collections.abc import Callable
 
 import pytest
-from argand.runtime import tensor_map as cuda_tensor_map
-from argand.runtime.tensor_map import WORDS, MovingMap, TensorMap, TensorMapError
+from argand.runtime.launch import tensor_map as cuda_tensor_map
+from argand.runtime.launch.tensor_map import WORDS, MovingMap, TensorMap, TensorMapError
 
 
 class Described:

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from argand import PRECISIONS, Device
 from argand.device import cpu
-from argand.runtime import ceilings, timing
-from argand.runtime.ceilings import Ceilings, measure_ceilings, operand_formats
-from argand.runtime.timing import Calls, Queued, queued
+from argand.runtime.measuring import ceilings, timing
+from argand.runtime.measuring.ceilings import Ceilings, measure_ceilings, operand_formats
+from argand.runtime.measuring.timing import Calls, Queued, queued
 
 from workflow.measuring.spread import FEWEST
 from workflow.measuring.timing import Limits, measure, measure_in_turn, rotations, with_allocations

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from argand import WorkspaceError, gemm, workspace_limit
 from argand.gemm import tuned
-from argand.runtime.workspace_limit import (
+from argand.runtime.memory.workspace_limit import (
     VARIABLE,
     _bytes_in,
     allowed_workspace,
@@ -173,7 +173,8 @@ def test_the_environment_names_the_limit_of_a_process_which_reads_it_once() -> N
 
 
 def _started(given: str, more: str = "") -> subprocess.CompletedProcess[str]:
-    code = f"from argand.runtime.workspace_limit import allowed_workspace as x; print(x()); {more}"
+    module = "argand.runtime.memory.workspace_limit"
+    code = f"from {module} import allowed_workspace as x; print(x()); {more}"
     return subprocess.run(
         [sys.executable, "-c", code], env=os.environ | {VARIABLE: given}, text=True,
         capture_output=True, check=False,

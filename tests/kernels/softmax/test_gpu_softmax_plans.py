@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from argand import PRECISIONS, softmax
 from argand.device import Device
-from argand.runtime.compiler import compile_all
+from argand.runtime.compile.compiler import compile_all
 from argand.softmax.candidates import candidates
 from argand.softmax.plan import RowPlan, SoftmaxForm, vector_for
 from argand.softmax.source import softmax_source

@@ -9,7 +9,7 @@ import pytest
 from argand import PRECISIONS, Precision, SoftmaxProblem, log_softmax, logsumexp, softmax
 from argand.device import Device
 from argand.rounding import round_operand
-from argand.runtime.compiler import compile_all
+from argand.runtime.compile.compiler import compile_all
 from argand.runtime.plan import is_legal
 from argand.softmax.candidates import SoftmaxCandidate, ring
 from argand.softmax.formats import Operation

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from argand import softmax, tune_softmax
 from argand.device import Device
-from argand.runtime import tuned_plans
+from argand.runtime.plans import tuned_plans
 from argand.softmax import tuned
 from argand.softmax.candidates import SoftmaxCandidate
 from scipy import special

@@ -15,7 +15,7 @@ from types import SimpleNamespace
 
 import pytest
 from argand import Device, DeviceError
-from argand.runtime.plain_files import NotPlainError
+from argand.runtime.files.plain_files import NotPlainError
 from planted import PLANTED, planted
 
 from workflow.jobs import gpu_devices, job_device

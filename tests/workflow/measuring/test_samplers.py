@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import count
 
 import pytest
-from argand.runtime.timing import Queued
+from argand.runtime.measuring.timing import Queued
 
 from workflow.measuring import samplers
 

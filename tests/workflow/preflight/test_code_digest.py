@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from argand.device import cpu
-from argand.runtime.ceilings import Ceilings
+from argand.runtime.measuring.ceilings import Ceilings
 
 from benchmarks.peers import study_modules
 from workflow.figures.study import draw_pareto, draw_product

@@ -13,8 +13,8 @@ import pytest
 from argand import PRECISIONS, Device, DeviceError
 from argand.device import arch_for, cpu
 from argand.gemm.absmax_source import ABSMAX_KERNEL, absmax_source
-from argand.runtime import loading
-from argand.runtime.loading import PendingKernel
+from argand.runtime.compile import loading
+from argand.runtime.compile.loading import PendingKernel
 
 from workflow.data import Staged
 from workflow.implementation import Implementation

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 from argand.device import Arch, Device, cpu
-from argand.runtime.ceilings import Ceilings, operand_formats
-from argand.runtime.plain_files import NotPlainError
+from argand.runtime.files.plain_files import NotPlainError
+from argand.runtime.measuring.ceilings import Ceilings, operand_formats
 
 from workflow.measuring.samplers import Timing
 from workflow.preflight.loading import load_study

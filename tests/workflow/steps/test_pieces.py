@@ -132,7 +132,7 @@ def test_a_state_is_one_piece() -> None:
 PEAKS = """
 import json, logging, resource, sys
 from pathlib import Path
-from argand.runtime.ceilings import Ceilings
+from argand.runtime.measuring.ceilings import Ceilings
 from workflow.preflight.loading import load_study
 from workflow.steps import pieces
 from workflow.steps.delivery import deliver

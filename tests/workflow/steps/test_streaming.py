@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from argand import PRECISIONS, Device, DeviceError
 from argand.device import cpu
-from argand.runtime import kernel_trace
+from argand.runtime.launch import kernel_trace
 from streamed_runs import (
     CASES,
     NAMES,

@@ -12,7 +12,7 @@ import h5py
 import numpy as np
 import pytest
 from argand.device import cpu
-from argand.runtime.ceilings import Ceilings, operand_formats
+from argand.runtime.measuring.ceilings import Ceilings, operand_formats
 from streamed_runs import run_python
 
 from workflow.data import Staged
@@ -73,7 +73,7 @@ from workflow.threads import hold_blas
 hold_blas()
 import logging
 from pathlib import Path
-from argand.runtime.ceilings import Ceilings
+from argand.runtime.measuring.ceilings import Ceilings
 from workflow.preflight.loading import load_study
 from workflow.records import write_records
 from workflow.steps.verification import verify

@@ -9,7 +9,7 @@ from argand.device import Device, arch_for, cpu
 from argand.dft import heuristics, tuned
 from argand.dft.library_choice import LibraryKernels
 from argand.dft.method import method_for, prime_factors
-from argand.runtime import tuned_plans
+from argand.runtime.plans import tuned_plans
 from pydantic import ValidationError
 
 from tests.verdicts import is_right

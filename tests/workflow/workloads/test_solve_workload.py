@@ -9,7 +9,7 @@ import pytest
 from argand import PRECISIONS
 from argand.device import cpu
 from argand.precision import any_precision
-from argand.runtime.ceilings import Ceilings
+from argand.runtime.measuring.ceilings import Ceilings
 from pydantic import ValidationError
 
 from tests.workflow.workloads.on_cpu import computed

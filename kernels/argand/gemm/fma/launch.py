@@ -11,8 +11,8 @@ from argand.gemm.fma.plan import FmaPlan, fma_kernel_name, fma_source
 from argand.gemm.problem import GemmProblem
 from argand.gemm.question import GemmSizes
 from argand.gemm.sm80.launch import are_long, argument_values, in_grids
-from argand.runtime.layout import Layout
-from argand.runtime.loading import PendingKernel
+from argand.runtime.calls.layout import Layout
+from argand.runtime.compile.loading import PendingKernel
 
 
 class FmaLaunch:

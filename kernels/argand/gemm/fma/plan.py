@@ -8,9 +8,9 @@ from argand.gemm.precision_fields import precision_fields
 from argand.gemm.sm80.source import GEMM_ARGUMENTS
 from argand.multiprocessor import WARP
 from argand.precision import Precision
-from argand.runtime.arguments import size_check
-from argand.runtime.cpp import constant
-from argand.runtime.kernel_entry import kernel_entry
+from argand.runtime.compile.cpp import constant
+from argand.runtime.compile.kernel_entry import kernel_entry
+from argand.runtime.launch.arguments import size_check
 
 MAX_K = 24
 """Longest k of one lane: tensor cores are faster from there on, whatever the other sizes."""

@@ -24,11 +24,11 @@ from argand.gemm.pack.packed import Packed, check_packed
 from argand.gemm.pairs import Pairs
 from argand.gemm.problem import GemmProblem, check_scalars, gemm_problem
 from argand.precision import EXACT_PRECISIONS
-from argand.runtime.array_context import context_of
+from argand.runtime.calls.array_context import context_of
 from argand.runtime.complex_types import UNIT_ROUNDOFF
 
 if TYPE_CHECKING:  # its module needs CuPy
-    from argand.runtime.call_cache import Key
+    from argand.runtime.calls.call_cache import Key
 
 Array = npt.NDArray[Any]
 

@@ -8,9 +8,9 @@ from argand.device import Device
 from argand.gemm.modular.launch import ModularLaunch
 from argand.gemm.modular.problem import ModularProblem
 from argand.gemm.modular.proof import wrong_product
-from argand.runtime import kernel_trace
-from argand.runtime.layout import Layout
-from argand.runtime.workspace import parts_of_call
+from argand.runtime.calls.layout import Layout
+from argand.runtime.launch import kernel_trace
+from argand.runtime.memory.workspace import parts_of_call
 
 
 class BatchLaunch:

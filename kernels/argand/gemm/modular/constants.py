@@ -14,7 +14,7 @@ from functools import cache
 import numpy as np
 
 from argand.gemm.modular.moduli import MODULI, moduli, root_of_minus_one
-from argand.runtime.cpp import literal
+from argand.runtime.compile.cpp import literal
 
 INT32_MODULI = 8
 """Most moduli whose integers fit 32 bits: sqrt(P / 2) is below 2^31."""

@@ -14,7 +14,7 @@ from argand.gemm.modular.encode_plan import (
     whole_line_bytes,
 )
 from argand.multiprocessor import WARP
-from argand.runtime.layout import Layout, is_k_major
+from argand.runtime.calls.layout import Layout, is_k_major
 from argand.runtime.plan import WGMMA_TARGET
 
 _ALIGNMENT = 16

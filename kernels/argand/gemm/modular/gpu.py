@@ -15,10 +15,10 @@ from argand.gemm.modular.packing import PackedPlanes, for_batch
 from argand.gemm.modular.problem import ModularCall, ModularProblem
 from argand.gemm.modular.reconstruction import times
 from argand.gemm.operands import Op, Side
-from argand.runtime.call_cache import Key
-from argand.runtime.kept_call import Chosen
-from argand.runtime.layout import Layout, batched, device_of, result_array
-from argand.runtime.workspace_limit import allowed_workspace
+from argand.runtime.calls.call_cache import Key
+from argand.runtime.calls.kept_call import Chosen
+from argand.runtime.calls.layout import Layout, batched, device_of, result_array
+from argand.runtime.memory.workspace_limit import allowed_workspace
 
 
 def modular_product(

@@ -26,11 +26,11 @@ from argand.gemm.modular.encode_plan import (
 from argand.gemm.modular.moduli import NORM_BLOCK, QUANTUM_BITS
 from argand.gemm.modular.product_plan import BLOCK_K, COLUMN_BLOCK, RASTER_ROWS, ResiduePlan
 from argand.gemm.modular.proof_constants import proof_source
-from argand.runtime.arguments import Fields, size_check
+from argand.runtime.compile.cpp import constant, listed
+from argand.runtime.compile.kernel_entry import kernel_entry
+from argand.runtime.compile.wgmma import wgmma_s8_function
 from argand.runtime.complex_types import ITEM
-from argand.runtime.cpp import constant, listed
-from argand.runtime.kernel_entry import kernel_entry
-from argand.runtime.wgmma import wgmma_s8_function
+from argand.runtime.launch.arguments import Fields, size_check
 
 _LINE_CONSTANTS = {"kLineBlock": NORM_BLOCK, "kQuantumBits": QUANTUM_BITS}
 _TILE_CONSTANTS = {

@@ -31,12 +31,12 @@ from argand.gemm.modular.product_launch import RESIDUES, PieceOperand, add_slice
 from argand.gemm.modular.product_plan import COLUMN_BLOCK
 from argand.gemm.modular.proof import wrong_product
 from argand.gemm.modular.proof_launch import ProofLaunch, begin_result
-from argand.runtime import kernel_trace
-from argand.runtime.arguments import Address
-from argand.runtime.graph import LaunchSequence
-from argand.runtime.kernel import ArgumentUpdate
-from argand.runtime.workspace import call_memory
-from argand.runtime.workspace_limit import workspace_error
+from argand.runtime.launch import kernel_trace
+from argand.runtime.launch.arguments import Address
+from argand.runtime.launch.graph import LaunchSequence
+from argand.runtime.launch.kernel import ArgumentUpdate
+from argand.runtime.memory.workspace import call_memory
+from argand.runtime.memory.workspace_limit import workspace_error
 
 _DECODING_WARPS = 16
 """Warps of a multiprocessor that decode at a time."""

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:  # their modules need CuPy
-    from argand.runtime.arguments import Address
-    from argand.runtime.kernel import BoundKernel
+    from argand.runtime.launch.arguments import Address
+    from argand.runtime.launch.kernel import BoundKernel
 
 PROOF, IMAGE, VECTOR, SUMS = "proof", "B' x", "B' x modulo the prime", "C' x - A'(B' x)"
 """Parts of the workspace of a proof; each kernel that adds to the sums has a part of them."""

@@ -33,9 +33,9 @@ from argand.gemm.modular.launch_order import KernelLaunch, ProofArguments
 from argand.gemm.modular.moduli import moduli
 from argand.gemm.modular.problem import ModularProblem
 from argand.gemm.modular.scaling import normal_limit
-from argand.runtime.arguments import Address, Fields
-from argand.runtime.kernel import BoundKernel, bound_kernel
-from argand.runtime.layout import Layout
+from argand.runtime.calls.layout import Layout
+from argand.runtime.launch.arguments import Address, Fields
+from argand.runtime.launch.kernel import BoundKernel, bound_kernel
 
 _FEW_BLOCKS = 32
 """Blocks of a line whose norms a warp reads at once."""

@@ -15,10 +15,10 @@ from argand.gemm.modular.operand_launch import OperandLaunch, planes_bytes
 from argand.gemm.modular.problem import ModularProblem
 from argand.gemm.modular.product_plan import COLUMN_BLOCK
 from argand.gemm.operands import Op, Side
-from argand.runtime.arguments import Address
+from argand.runtime.calls.layout import Layout, batched, device_of
 from argand.runtime.complex_types import ITEM
-from argand.runtime.graph import LaunchSequence
-from argand.runtime.layout import Layout, batched, device_of
+from argand.runtime.launch.arguments import Address
+from argand.runtime.launch.graph import LaunchSequence
 
 
 @dataclass(frozen=True, eq=False)

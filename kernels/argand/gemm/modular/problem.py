@@ -14,7 +14,7 @@ from argand.gemm.modular.product_plan import BLOCK_K, COLUMN_BLOCK
 from argand.gemm.problem import GemmProblem
 
 if TYPE_CHECKING:  # its module needs CuPy
-    from argand.runtime.layout import Layout
+    from argand.runtime.calls.layout import Layout
 
 _IMAGE_BYTES, _ROW_BYTES, _COLUMN_BYTES, _PROOF_BLOCKS = 24, 8, 24, 8 << 8
 """Workspace of a proof for each number of B' x, for each row and for each column of C, and what

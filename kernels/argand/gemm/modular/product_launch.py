@@ -19,11 +19,11 @@ from argand.gemm.modular.launch_order import KernelLaunch
 from argand.gemm.modular.operand_launch import bound
 from argand.gemm.modular.problem import ModularProblem, Piece
 from argand.gemm.modular.product_plan import BLOCK_K, ResiduePlan
-from argand.runtime.arguments import Address, Arguments, arguments_dtype
-from argand.runtime.kernel import BoundKernel
-from argand.runtime.loading import PendingKernel
+from argand.runtime.compile.loading import PendingKernel
+from argand.runtime.launch.arguments import Address, Arguments, arguments_dtype
+from argand.runtime.launch.kernel import BoundKernel
+from argand.runtime.launch.tensor_map import TensorMap, tensor_map
 from argand.runtime.plan import PlanError
-from argand.runtime.tensor_map import TensorMap, tensor_map
 
 RESIDUES = "residues"
 """The name among launches of what products write."""

@@ -42,8 +42,8 @@ from argand.gemm.modular.proof_plan import (
     image_warps,
     reduce_image_source,
 )
-from argand.runtime.arguments import Address
-from argand.runtime.layout import Layout, is_k_major
+from argand.runtime.calls.layout import Layout, is_k_major
+from argand.runtime.launch.arguments import Address
 
 _KEY_BYTES = 8
 _THREADS = 32 * WARPS

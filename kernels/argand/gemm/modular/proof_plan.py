@@ -8,9 +8,9 @@ from __future__ import annotations
 from argand.gemm.modular.encode_plan import WARPS
 from argand.gemm.modular.kernel_sources import constants_check, is_narrow, real_type
 from argand.gemm.modular.product_plan import COLUMN_BLOCK
-from argand.runtime.arguments import Fields, size_check
-from argand.runtime.cpp import listed
-from argand.runtime.kernel_entry import kernel_entry
+from argand.runtime.compile.cpp import listed
+from argand.runtime.compile.kernel_entry import kernel_entry
+from argand.runtime.launch.arguments import Fields, size_check
 
 BEGIN_PROOF, END_PROOF, REDUCE_IMAGE = "begin_proof", "end_proof", "reduce_image"
 IMAGE_KERNEL = "add_image"

@@ -15,9 +15,9 @@ from argand.gemm.pack.launch import PackLaunch, PackSource, Planes
 from argand.gemm.pairs import Pairs
 from argand.gemm.pairs_launch import as_halves, words
 from argand.precision import Precision
-from argand.runtime.layout import Batched, batched, device_of
+from argand.runtime.calls.layout import Batched, batched, device_of
+from argand.runtime.memory.workspace import zeroed_workspace
 from argand.runtime.plan import WGMMA_TARGET
-from argand.runtime.workspace import zeroed_workspace
 
 _SMALL = 512
 """Largest rows and k of a packed operand that keeps a copy, since mma.sync may be the faster."""

@@ -25,10 +25,10 @@ from argand.gemm.pack.plan import (
 from argand.gemm.pack.source import PACK_SOURCE, pack_arguments, pack_kernel_name, pack_source
 from argand.gemm.pack.tiles import laid_out
 from argand.precision import Precision
-from argand.runtime.arguments import Address, Arguments, arguments_dtype
-from argand.runtime.kernel import BoundKernel
-from argand.runtime.layout import Layout, is_k_major
-from argand.runtime.loading import PendingKernel
+from argand.runtime.calls.layout import Layout, is_k_major
+from argand.runtime.compile.loading import PendingKernel
+from argand.runtime.launch.arguments import Address, Arguments, arguments_dtype
+from argand.runtime.launch.kernel import BoundKernel
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from argand.gemm.pack.plan import THREADS, PackPlan, scales
 from argand.gemm.precision_fields import precision_fields
 from argand.precision import Precision
-from argand.runtime.arguments import size_check
-from argand.runtime.cpp import changed, constant
-from argand.runtime.kernel_entry import kernel_entry, symbol_words
+from argand.runtime.compile.cpp import changed, constant
+from argand.runtime.compile.kernel_entry import kernel_entry, symbol_words
+from argand.runtime.launch.arguments import size_check
 
 PACK_SOURCE: tuple[tuple[str, str], ...] = (
     ("const void*", "x"), ("void*", "planes"),

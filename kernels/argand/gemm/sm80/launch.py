@@ -19,12 +19,12 @@ from argand.gemm.sm80.plan import MmaPlan
 from argand.gemm.sm80.slices import partial_bytes
 from argand.gemm.sm80.source import GEMM_ARGUMENTS, mma_kernel_name, mma_source
 from argand.multiprocessor import LARGEST_GRID
-from argand.runtime.arguments import Address, Arguments, arguments_dtype
-from argand.runtime.graph import LaunchSequence
-from argand.runtime.kernel import BoundKernel
-from argand.runtime.layout import Layout, is_k_major
-from argand.runtime.loading import PendingKernel
-from argand.runtime.workspace import call_memory, zeroed_workspace
+from argand.runtime.calls.layout import Layout, is_k_major
+from argand.runtime.compile.loading import PendingKernel
+from argand.runtime.launch.arguments import Address, Arguments, arguments_dtype
+from argand.runtime.launch.graph import LaunchSequence
+from argand.runtime.launch.kernel import BoundKernel
+from argand.runtime.memory.workspace import call_memory, zeroed_workspace
 
 _DTYPE = arguments_dtype(GEMM_ARGUMENTS)
 _MEMBERS = {name: Address(i) for i, name in enumerate(

@@ -8,9 +8,9 @@ from argand.gemm.linear_combination import LINEAR_COMBINATION
 from argand.gemm.precision_fields import precision_fields
 from argand.gemm.sm80.plan import MmaPlan
 from argand.precision import Precision
-from argand.runtime.arguments import size_check
-from argand.runtime.cpp import changed, constant
-from argand.runtime.kernel_entry import kernel_entry, symbol_words
+from argand.runtime.compile.cpp import changed, constant
+from argand.runtime.compile.kernel_entry import kernel_entry, symbol_words
+from argand.runtime.launch.arguments import size_check
 
 
 def mma_kernel_name(precision: Precision, plan: MmaPlan) -> str:

@@ -22,11 +22,11 @@ from argand.gemm.sm90.problem import WgmmaLayouts, WgmmaProblem
 from argand.gemm.sm90.scheduler import CallWorkspace, OwnPlanes, TileDivision
 from argand.gemm.sm90.splitk_launch import ReduceLaunch
 from argand.precision import Precision
-from argand.runtime.arguments import Address
-from argand.runtime.graph import LaunchSequence
-from argand.runtime.kernel import ArgumentUpdate
-from argand.runtime.layout import Layout
-from argand.runtime.workspace import call_memory, zeroed_workspace
+from argand.runtime.calls.layout import Layout
+from argand.runtime.launch.arguments import Address
+from argand.runtime.launch.graph import LaunchSequence
+from argand.runtime.launch.kernel import ArgumentUpdate
+from argand.runtime.memory.workspace import call_memory, zeroed_workspace
 
 
 class WgmmaCall:

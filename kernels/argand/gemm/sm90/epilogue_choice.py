@@ -10,9 +10,9 @@ from argand.gemm.sm90.plan import WIDEST_IN_PLACE, Epilogue, WgmmaPlan
 from argand.gemm.sm90.problem import WgmmaProblem
 from argand.gemm.tma_layout import tma_addressable
 from argand.precision import Precision
-from argand.runtime.layout import Layout, is_k_major
+from argand.runtime.calls.layout import Layout, is_k_major
+from argand.runtime.launch.tensor_map import ALIGNMENT
 from argand.runtime.plan import is_legal
-from argand.runtime.tensor_map import ALIGNMENT
 
 
 def with_tma_epilogue(plan: WgmmaPlan, precision: Precision, out: Layout, arch: Arch) -> WgmmaPlan:

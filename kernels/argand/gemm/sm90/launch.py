@@ -16,11 +16,11 @@ from argand.gemm.sm90.source import WGMMA_ARGUMENTS, wgmma_kernel_name, wgmma_so
 from argand.gemm.sm90.throttle import find_throttle
 from argand.multiprocessor import WARP, WARPGROUP
 from argand.precision import Precision
-from argand.runtime.arguments import Address, Arguments, arguments_dtype
-from argand.runtime.kernel import BoundKernel
-from argand.runtime.layout import Layout
-from argand.runtime.loading import PendingKernel
-from argand.runtime.tensor_map import ALIGNMENT
+from argand.runtime.calls.layout import Layout
+from argand.runtime.compile.loading import PendingKernel
+from argand.runtime.launch.arguments import Address, Arguments, arguments_dtype
+from argand.runtime.launch.kernel import BoundKernel
+from argand.runtime.launch.tensor_map import ALIGNMENT
 
 _DTYPE = arguments_dtype(WGMMA_ARGUMENTS)
 _FUSED_PACK_ARGUMENTS = (

@@ -24,7 +24,7 @@ from argand.gemm.sm90.scheduler import (
 )
 from argand.gemm.sm90.tiles import with_ping_pong, with_rounded_rows
 from argand.precision import Precision
-from argand.runtime.layout import Layout
+from argand.runtime.calls.layout import Layout
 from argand.runtime.plan import PlanError, is_legal
 
 _MAX_OVERLAP_DELAY = 0.1

@@ -9,8 +9,8 @@ from argand.gemm.sm90.plan import STORE_BOX_SIDE, WgmmaPlan
 from argand.gemm.sm90.problem import WgmmaLayouts, WgmmaProblem
 from argand.multiprocessor import SECTOR
 from argand.precision import Precision
-from argand.runtime.arguments import Address
-from argand.runtime.tensor_map import TensorMap, tensor_map
+from argand.runtime.launch.arguments import Address
+from argand.runtime.launch.tensor_map import TensorMap, tensor_map
 
 _ELEMENT = 8
 """Bytes of a complex number of odd pitch."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from argand.runtime.layout import Layout
+from argand.runtime.calls.layout import Layout
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,11 @@ from argand.gemm.linear_combination import LINEAR_COMBINATION
 from argand.gemm.precision_fields import precision_fields
 from argand.gemm.sm90.plan import WgmmaPlan
 from argand.precision import Precision
-from argand.runtime.arguments import size_check
-from argand.runtime.cpp import changed, constant
-from argand.runtime.dependent_launch import WAIT_FIRST
-from argand.runtime.kernel_entry import symbol_words
-from argand.runtime.wgmma import wgmma_function, wgmma_pair_function
+from argand.runtime.compile.cpp import changed, constant
+from argand.runtime.compile.dependent_launch import WAIT_FIRST
+from argand.runtime.compile.kernel_entry import symbol_words
+from argand.runtime.compile.wgmma import wgmma_function, wgmma_pair_function
+from argand.runtime.launch.arguments import size_check
 
 _MEMBERS = (
     "half_output", "tma_epilogue", "out_m_major", "fused_pack", "m_warpgroups", "block_n",

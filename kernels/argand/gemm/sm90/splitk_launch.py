@@ -11,9 +11,9 @@ from argand.gemm.sm90.splitk_source import (
     REDUCE_THREADS,
     reduce_source,
 )
-from argand.runtime.arguments import Address
-from argand.runtime.kernel import bound_kernel
-from argand.runtime.layout import Layout
+from argand.runtime.calls.layout import Layout
+from argand.runtime.launch.arguments import Address
+from argand.runtime.launch.kernel import bound_kernel
 
 _MOST_GROUPS = 8
 """Most threads that share a result, each of which adds some of its slices."""

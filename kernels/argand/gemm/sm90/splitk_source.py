@@ -6,8 +6,8 @@ Nothing here needs a GPU or CuPy.
 from __future__ import annotations
 
 from argand.gemm.linear_combination import LINEAR_COMBINATION
-from argand.runtime.arguments import size_check
-from argand.runtime.kernel_entry import kernel_entry
+from argand.runtime.compile.kernel_entry import kernel_entry
+from argand.runtime.launch.arguments import size_check
 
 REDUCE_THREADS = 256
 REDUCE_KERNEL = "gemm_reduce_split_k"

@@ -1,0 +1,1 @@
+"""From CUDA C++ to kernels: entries, generated instructions, NVRTC, cubins, cache, loading."""

@@ -1,0 +1,1 @@
+"""Calls on NumPy arrays: caches and memory of theirs, threads, BLAS and LAPACK."""

@@ -1,0 +1,1 @@
+"""CUDA's driver as its bindings and ctypes reach it, and CuPy's current stream."""

@@ -1,0 +1,1 @@
+"""Times of calls on a GPU, and the limits of a device."""

@@ -1,0 +1,1 @@
+"""Plans of any operation: the forced, the tuned, and those in files."""
