@@ -5,7 +5,7 @@
 // real part is two accumulators, wr xr and wi xi, which are subtracted before detection. Sums stay
 // below 2^31 up to 65535 antennas.
 //
-// `wgmma_s8(sums, rows, columns, keep)` is generated (argand/runtime/wgmma.py).
+// `wgmma_s8(sums, rows, columns, keep)` is generated (argand/runtime/compile/wgmma.py).
 #pragma once
 #include "sm90_kernel.cuh"
 

@@ -3,7 +3,7 @@
 // its ring of stages and its accumulators are its own, and no thread reads what another one
 // rounded. Two warpgroups of a block alternate (ping-pong): one multiplies while the other detects.
 //
-// `wgmma<sign>(d, rows, columns, keep)` is generated (argand/runtime/wgmma.py).
+// `wgmma<sign>(d, rows, columns, keep)` is generated (argand/runtime/compile/wgmma.py).
 #pragma once
 #include "bins.cuh"
 #include "device/term_products.cuh"

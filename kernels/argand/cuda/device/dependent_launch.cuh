@@ -1,5 +1,5 @@
 // Programmatic dependent launch (sm_90): a kernel takes its multiprocessors while the one before it
-// ends, in a graph as on a stream (argand/runtime/dependent_launch.py). In a kernel that is
+// ends, in a graph as on a stream (argand/runtime/compile/dependent_launch.py). In a kernel that is
 // launched otherwise both instructions do nothing.
 #pragma once
 

@@ -1,6 +1,6 @@
 // Warpgroups of Hopper (sm_90a): synchronization of wgmma, ping-pong, matrix descriptors,
 // setmaxnreg. The wgmma instruction itself is generated for a plan's format and width by
-// argand/runtime/wgmma.py.
+// argand/runtime/compile/wgmma.py.
 #pragma once
 #include "types.cuh"
 

@@ -4,7 +4,7 @@
 //
 // `wgmma<sign>(accumulators, X registers, Y descriptor, keep)` of one-term precisions, and
 // `wgmma_pair` of the others, are generated for the format and width of the plan by
-// argand/runtime/wgmma.py.
+// argand/runtime/compile/wgmma.py.
 #pragma once
 #include "device/warpgroup.cuh"
 #include "sm90_fragments.cuh"

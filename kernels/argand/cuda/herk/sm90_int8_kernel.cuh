@@ -11,7 +11,7 @@
 // warpgroup overlaps the mainloop of the other. It stores a tile and, of a full result, the tile's
 // conjugate transpose.
 //
-// `wgmma_s8(d, rows descriptor, columns descriptor)` is generated (argand/runtime/wgmma.py).
+// `wgmma_s8(d, rows descriptor, columns descriptor)` is generated (runtime/compile/wgmma.py).
 #pragma once
 #include "device/complex.cuh"
 #include "device/tma.cuh"

@@ -2,7 +2,7 @@
 // tiles of all planes. One producer thread fills a ring of stages by TMA; two consumer warpgroups
 // multiply, each warpgroup_rows of a tile, and reduce accumulators to residues in the epilogue.
 //
-// `wgmma_s8(d, rows descriptor, columns descriptor)` is generated (argand/runtime/wgmma.py).
+// `wgmma_s8(d, rows descriptor, columns descriptor)` is generated (runtime/compile/wgmma.py).
 #pragma once
 #include "device/shared.cuh"
 #include "device/tma.cuh"
