@@ -18,11 +18,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from openqasm3 import ast
     from qiskit import QuantumCircuit
     from qiskit.circuit import Bit, Gate, Operation, Register
+
+    _Done = dict[int, tuple[Operation, Operation | None]]
 
 MEMORY_BYTES = 1 << 30
 CPU_SECONDS = 60
@@ -138,16 +140,18 @@ def _in_plain_registers(circuit: QuantumCircuit) -> QuantumCircuit:
         one = QuantumCircuit(circuit.num_qubits, circuit.num_clbits)
     one.compose(circuit, inplace=True)
     _take_apart(one, {})
-    _name_apart(one, {*_WORDS, *(known.name for known in qasm2.LEGACY_CUSTOM_INSTRUCTIONS)}, {})
+    known = {*_WORDS, *(gate.name for gate in qasm2.LEGACY_CUSTOM_INSTRUCTIONS)}
+    _name_apart(one, lambda name: name in known or name.startswith(PLAIN), {})
     return one
 
 
-def _take_apart(circuit: QuantumCircuit, done: dict[int, tuple[object, Gate | None]]) -> bool:
+def _take_apart(circuit: QuantumCircuit, done: _Done) -> bool:
     """Put gates without parameters, by their definitions, for what OpenQASM 2 has no call for.
 
-    Those are annotated operations, and gates of strings or matrices, as a controlled `UnitaryGate`.
-    A phase of no qubit is left out. ``done`` has what became of operations, by their identity.
-    Returns whether anything changed. Raises ValueError for a reset within an operation.
+    Those are annotated operations, Clifford operators, and gates of strings or matrices, as a
+    controlled `UnitaryGate`. A phase of no qubit is left out. ``done`` has what became of
+    operations, by their identity. Returns whether anything changed. Raises ValueError for a reset
+    within an operation.
     """
     changed = False
     for place, instruction in reversed(list(enumerate(circuit.data))):
@@ -164,16 +168,19 @@ def _take_apart(circuit: QuantumCircuit, done: dict[int, tuple[object, Gate | No
     return changed
 
 
-def _apart(operation: Operation, done: dict[int, tuple[object, Gate | None]]) -> Gate | None:
+def _apart(operation: Operation, done: _Done) -> Gate | None:
     from qiskit import QuantumCircuit
-    from qiskit.circuit import AnnotatedOperation, Gate, ParameterExpression
+    from qiskit.circuit import AnnotatedOperation, Gate, Instruction, ParameterExpression
+    from qiskit.quantum_info import Clifford
 
     definition = getattr(operation, "definition", None)
-    if annotated := isinstance(operation, AnnotatedOperation):
+    if isinstance(operation, Clifford):
+        definition = operation.to_circuit()
+    elif isinstance(operation, AnnotatedOperation):
         from qiskit.transpiler.passes import HighLevelSynthesis
 
         alone = QuantumCircuit(operation.num_qubits)
-        alone.append(operation, alone.qubits)
+        alone.append(_named_apart(operation, lambda _: True, {}) or operation, alone.qubits)
         definition = HighLevelSynthesis()(alone)
     if definition is None or hasattr(operation, "_qasm_decomposition"):
         return None
@@ -181,7 +188,7 @@ def _apart(operation: Operation, done: dict[int, tuple[object, Gate | None]]) ->
         raise ValueError(
             f"{operation.name} has a reset, which is not unitary; prepare_state has none"
         )
-    called = not annotated and all(
+    called = isinstance(operation, Instruction) and all(
         isinstance(p, Real | ParameterExpression) for p in operation.params
     )
     if called and all(one.is_standard_gate() and one.qubits for one in definition.data):
@@ -194,28 +201,48 @@ def _apart(operation: Operation, done: dict[int, tuple[object, Gate | None]]) ->
     return gate
 
 
-def _name_apart(circuit: QuantumCircuit, known: set[str], done: dict[int, object]) -> None:
-    """Rename gates, and those within, that are not the library's but have a name that is known.
+def _name_apart(circuit: QuantumCircuit, taken: Callable[[str], bool], done: _Done) -> bool:
+    """Rename gates, and those within, that are not the library's but have a name that is taken.
 
-    Qiskit writes a gate of such a name without its definition, as if it were the library's. Those
-    in ``done``, by their identity, have had their turn.
+    Qiskit writes a gate of such a name without its definition, and controls it as if it were the
+    library's. ``done`` has what became of operations, by their identity. Returns whether any
+    changed.
     """
-    from workflow.circuits.qasm3_modifiers import OF_FILE
-
+    changed = False
     for place, instruction in enumerate(circuit.data):
         if instruction.is_standard_gate():
             continue
-        gate = instruction.operation
-        home = str(getattr(gate, "base_class", type(gate)).__module__)
-        if id(gate) in done or home.startswith("qiskit.circuit.library"):
-            continue
-        done[id(gate)] = gate
-        if (definition := getattr(gate, "definition", None)) is None:
-            continue
-        _name_apart(definition, known, done)
-        if gate.name in known or gate.name.startswith(PLAIN):
-            named = gate.copy(name=f"{gate.name}{OF_FILE}")
+        operation = instruction.operation
+        if id(operation) not in done:
+            done[id(operation)] = operation, _named_apart(operation, taken, done)
+        if (named := done[id(operation)][1]) is not None:
             circuit.data[place] = instruction.replace(operation=named)
+            changed = True
+    return changed
+
+
+def _named_apart(
+    operation: Operation, taken: Callable[[str], bool], done: _Done
+) -> Operation | None:
+    """Return an operation with the names that `_name_apart` gives; None where it keeps its own."""
+    from qiskit.circuit import AnnotatedOperation, Gate
+
+    from workflow.circuits.qasm3_modifiers import OF_FILE
+
+    if isinstance(operation, AnnotatedOperation):
+        base = _named_apart(operation.base_op, taken, done)
+        return None if base is None else AnnotatedOperation(base, operation.modifiers)
+    home = str(getattr(operation, "base_class", type(operation)).__module__)
+    definition = getattr(operation, "definition", None)
+    if definition is None or home.startswith("qiskit.circuit.library"):
+        return None
+    is_within = _name_apart(definition, taken, done)
+    name = f"{operation.name}{OF_FILE}" if taken(operation.name) else operation.name
+    if is_within:  # a gate with open controls makes its definition anew, with the names it had
+        named = Gate(name, operation.num_qubits, [])
+        named.definition = definition
+        return named
+    return None if name == operation.name else operation.copy(name=name)
 
 
 def _name_and_metadata(circuit: QuantumCircuit) -> dict[str, str]:

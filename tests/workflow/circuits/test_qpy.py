@@ -13,7 +13,7 @@ import pytest
 from qiskit import QuantumCircuit, qpy
 from qiskit.circuit import Parameter
 from qiskit.circuit.library import DiagonalGate, GlobalPhaseGate, Isometry, PauliGate, UnitaryGate
-from qiskit.quantum_info import Operator
+from qiskit.quantum_info import Operator, random_clifford
 from scipy.stats import unitary_group
 
 from workflow.circuits import qiskit_reader, qiskit_text
@@ -89,8 +89,31 @@ def without_a_call() -> QuantumCircuit:
     return found
 
 
-def test_what_version_2_cannot_call(tmp_path: Path) -> None:
-    path, expected = tmp_path / "one.qpy", without_a_call()
+def called_like_the_library() -> QuantumCircuit:
+    """Gates that are Qiskit's in name alone, under controls and within others; a Clifford."""
+    found = QuantumCircuit(3)
+    for qubit in range(3):
+        found.u(0.3 + qubit, 0.2, 0.1, qubit)
+    own = {"swap": QuantumCircuit(2, name="swap"), "x": QuantumCircuit(1, name="x")}
+    own["ry"] = QuantumCircuit(1, name="ry")
+    for number, one in enumerate(own.values()):
+        one.rx(0.4 + number, 0)
+    own["swap"].cx(0, 1)
+    outer = QuantumCircuit(2, name="outer")
+    outer.append(own["x"].to_gate(), [1])
+    outer.append(own["swap"].to_gate(), [1, 0])
+    found.append(own["swap"].to_gate().control(ctrl_state=0), [0, 1, 2])
+    found.append(own["x"].to_gate().control(annotated=True), [2, 0])
+    found.append(own["ry"].to_gate().control(2, 1, annotated=True), [2, 0, 1])
+    found.append(outer.to_gate().control(ctrl_state=0, annotated=True), [1, 2, 0])
+    found.append(outer.to_gate().control(annotated=True).inverse(annotated=True), [0, 1, 2])
+    found.append(random_clifford(2, seed=3), [1, 2])
+    return found
+
+
+@pytest.mark.parametrize("make", [without_a_call, called_like_the_library])
+def test_what_version_2_cannot_call(tmp_path: Path, make: Callable[[], QuantumCircuit]) -> None:
+    path, expected = tmp_path / "one.qpy", make()
     path.write_bytes(written(expected))
     a, b = (Operator(one).data for one in (load_circuit(path), expected))
     assert abs(abs(np.vdot(a, b)) - len(a)) < 1e-9
