@@ -15,6 +15,8 @@ from argand.herk.problem import Form, triangle_side
 from workflow.data import PLACES, Coordinate
 
 Array = npt.NDArray[Any]
+ONLY = "the only one, of which nothing is known"
+"""End of the long name of inputs' polarization that is number 0 for want of others."""
 
 
 def in_form(form: Form, full: Any) -> Any:
@@ -43,7 +45,8 @@ def coordinates_of(
 ) -> dict[str, Coordinate]:
     """Return the antenna and the polarization of each input, or of each input of a pair.
 
-    They are named by the coordinates of these axes (``known``), else numbered. Where the positions
+    They are named by the coordinates of these axes (``known``), else numbered; the number of the
+    only polarization says which one it is where a study selected it (`ONLY`). Where the positions
     of the antennas are known, so are those of the inputs of whole matrices.
     """
     number = np.arange(polarizations * elements)
@@ -58,6 +61,8 @@ def coordinates_of(
         for what, values in places.items():
             one = known.get(what, Coordinate(np.arange(max(polarizations, elements))))
             long_name = f"{what} of the {side.replace('_', ' ')}"
+            if what == "polarization" and polarizations == 1 and what not in known:
+                long_name += f", {ONLY}"
             found[f"{side}_{what}"] = Coordinate(
                 one.values[values[chosen]], one.units, long_name, (axis,)
             )

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from workflow.config.axis_names import SYNONYMS, operand_axis
 from workflow.config.coordinate import axis_of
 from workflow.config.file_input import FileInput
@@ -21,6 +23,9 @@ from workflow.inputs.hdf5_operands import describe_coordinates, describe_operand
 from workflow.inputs.input_operand import OperandHeader
 from workflow.inputs.product_operand import ProductOperand
 from workflow.readers import reader_of
+
+_NUMBERED_ALIKE = ("antenna", "polarization")
+"""Axes along which numbers of a product and of a dataset are of the same entries."""
 
 
 @dataclass(frozen=True)
@@ -85,24 +90,34 @@ def describe(
     mistakes.raise_all()
     for name, one in made.items():
         own = one.coordinates()
-        if "antenna" in own and not ("antenna" in coordinates or "antenna_name" in own):
-            _check_antennas(name, own["antenna"], [headers[each.name] for each in plain])
+        for axis in _NUMBERED_ALIKE:
+            if axis in own and not (axis in coordinates or f"{axis}_name" in own):
+                _check_numbers(name, axis, own[axis], [headers[each.name] for each in plain])
         _carry(coordinates, source, name, own)
     _place_selected(coordinates, source, headers)
     number_selected(coordinates, there, headers)
     return Described(headers, made, coordinates, left_out)
 
 
-def _check_antennas(operand: str, carried: Coordinate, others: Sequence[OperandHeader]) -> None:
-    """Raise InputError where a number selects others of a dataset's antennas than an operand has.
+def _check_numbers(
+    operand: str, axis: str, carried: Coordinate, others: Sequence[OperandHeader]
+) -> None:
+    """Raise InputError where a dataset has other antennas or feeds than a product, by number.
 
-    Numbers of entries tell nothing of most axes. Those of a product's antennas without names are
-    of the voltages that it is made of, and weights of others would be multiplied with the samples.
+    Numbers of entries tell nothing of most axes. Those of a product's antennas and feed without
+    names are of the voltages that it is made of, and weights of others would be multiplied with the
+    samples.
     """
-    if carried.values.dtype.kind in "iu":
-        for taken in [each.numbers.get("antenna") for each in others]:
-            if taken is not None:
-                check_agrees(operand, "antenna", Coordinate(taken.indices), carried)
+    if carried.values.dtype.kind not in "iu":
+        return
+    for each in others:
+        taken = each.numbers.get(axis)
+        if taken is not None:
+            check_agrees(operand, axis, Coordinate(taken.indices), carried)
+            continue
+        length = dict(zip(each.map.axes, each.shape, strict=True)).get(axis, 1)
+        if axis == "polarization" and length > 1:
+            check_agrees(operand, axis, Coordinate(np.arange(length)), carried)
 
 
 def _carry(

@@ -224,3 +224,63 @@ def test_the_distance_of_selected_channels_is_no_width(
         return check_study(study)
     with pytest.raises(StudyError, match=rf"neighbouring channels, got {apart} entries from one"):
         check_study(study)
+
+
+@pytest.mark.parametrize(
+    ("voltages", "rows", "samples", "wrong"),
+    [
+        (":", "3:6", 0, "0, got 1"), (":", "0:3", 1, "1, got 0"), (1, ":", [0], "0, got 1"),
+        (":", "3:6", ":", "0 to 1, got 1"), (":", "3:6", 1, ""), ([1], ":", 1, ""),
+        ("1:", ":", "1:", ""),
+    ],
+)  # fmt: skip
+def test_adaptive_weights_are_of_the_feed_whose_number_their_inputs_have(
+    tmp_path: Path, voltages: Any, rows: str, samples: Any, wrong: str
+) -> None:
+    """Without names weights of feed 1 were multiplied with samples of feed 0."""
+    workloads = adaptive_beams(tmp_path, 2)
+    workloads["vis"]["input"]["select"] = {"voltages": {"polarization": voltages}}
+    inputs = {"covariances": {"input": rows, "conjugated_input": rows}}
+    workloads["w"]["input"]["select"] = inputs
+    workloads["b"]["input"]["select"] = {"samples": {"polarization": samples}}
+    study = study_of(workloads)
+    if wrong:
+        with pytest.raises(StudyError, match=f"operand along polarization, {wrong}; select"):
+            check_study(study)
+        return
+    check_study(study)
+    found = run(study, tmp_path / "run")
+    for name in ("w", "b"):
+        assert found[name].coordinates["polarization"].values.tolist() == [1]
+
+
+def test_the_only_feed_of_an_array_is_no_number_of_another(tmp_path: Path) -> None:
+    workloads = adaptive_beams(tmp_path, 1)
+    with h5py.File(tmp_path / "two.h5", "w") as file:
+        file["v"] = np.ones((2, 3, 8), np.complex64)
+    workloads["b"]["input"] |= {"file": str(tmp_path / "two.h5")}
+    for chosen in (":", 1):
+        workloads["b"]["input"]["select"] = {"samples": {"polarization": chosen}}
+        check_study(study_of(workloads))
+
+
+def adaptive_beams(folder: Path, feeds: int) -> dict[str, dict[str, Any]]:
+    """Visibilities ``vis`` of 3 antennas, adaptive weights ``w`` of them, beams ``b`` by these."""
+    rng = np.random.default_rng(4)
+    with h5py.File(folder / "v.h5", "w") as file:
+        file["v"] = rng.normal(size=(feeds, 3, 8)) + 1j * rng.normal(size=(feeds, 3, 8))
+    axes = ["polarization", "antenna", "time"]
+    place = {"values": [0, 1, 3], "units": "m", "axis": "antenna"}
+    known = {"frequency": {"values": [1e8], "units": "Hz"}, "east": place, "north": place}
+    source = {"file": str(folder / "v.h5")}
+    return {
+        "vis": {"kind": "correlate", "input": {
+            **source, "voltages": "v", "axes": {"voltages": axes}, "coordinates": known,
+        }},
+        "w": {"kind": "adaptive", "beams": 4, "loading": 1.0, "input": {
+            "covariances": {"workload": "vis"},
+        }},
+        "b": {"kind": "beamforming", "input": {
+            **source, "samples": "v", "weights": {"workload": "w"}, "axes": {"samples": axes},
+        }},
+    }  # fmt: skip
