@@ -11,9 +11,10 @@ import pytest
 from test_chains import run
 
 from tests.workflow.chained_cases import study_of
+from workflow.config.mistakes import StudyError
 from workflow.data import FALLING, TAKEN, TUNED, TUNED_BEFORE, Array, Coordinate
 from workflow.files.units import OF_REAL, OF_SAMPLES, OF_TUNED
-from workflow.inputs.selected_offsets import above_selected
+from workflow.inputs.selected_offsets import ADDED, above_selected
 from workflow.preflight.check import check_study
 
 COARSE_MHZ, RATE_HZ = (150.0, 151.0, 152.0), 1e6
@@ -62,6 +63,76 @@ def test_a_tone_is_where_all_selections_together_say(tmp_path: Path, by_file: bo
     peak = own.values[np.abs(found.data).argmax()]
     apart = own.values[1] - own.values[0]
     assert abs(at.values[0] + peak - TONE_HZ) <= apart / 2 + 1e-3
+
+
+WITHIN_MHZ = [150.5, 150.625, 150.75, 150.875, 151.0, 151.125, 151.25, 151.375]
+"""Frequencies of the channels within the middle coarse one."""
+
+
+@pytest.mark.parametrize(
+    ("by_file", "named", "taken", "select", "axes", "expected_mhz", "added_mhz"),
+    [
+        (False, "channel", 1, {}, None, WITHIN_MHZ, 151.0),
+        (True, "frequency", ":", {"coarse": 1}, ["coarse", "antenna", "time", "frequency"],
+         WITHIN_MHZ, 151.0),
+        (False, "frequency", ":", {"fine": 3}, ["frequency", "antenna", "time", "fine"],
+         [149.875, 150.875, 151.875], -0.125),
+        (True, "frequency", ":", {"fine": 3, "channel": -1}, ["channel", "antenna", "time", "fine"],
+         [151.875], -0.125),
+        (True, "channel", ":", {"fine": 3}, ["channel", "antenna", "time", "fine"],
+         [149.875, 150.875, 151.875], -0.125),
+    ],
+)  # fmt: skip
+def test_channels_of_an_array_have_the_frequencies_of_waves(
+    tmp_path: Path, by_file: bool, named: str, taken: Any, select: dict[str, Any],
+    axes: list[str] | None, expected_mhz: list[float], added_mhz: float,
+) -> None:  # fmt: skip
+    """Images, beams and UVH5 files were of a coarse channel's centre where one in it is selected.
+
+    Of all channels within a coarse one there were none. What is added once is not added again.
+    """
+    places = {
+        name: {"values": [0, 3, 5], "units": "m", "axis": "antenna"} for name in ("east", "north")
+    }
+    samples = np.random.default_rng(2).normal(size=(len(COARSE_MHZ), 3, 8 * 8))
+    source = middle_channel(tmp_path / "v.h5", samples.astype(complex))
+    source |= {
+        "axes": [named, "antenna", "time"], "select": {"samples": {named: taken}},
+        "coordinates": {
+            "frequency": {"dataset": "f", "units": "MHz", "axis": named}, **places,
+        },
+    }  # fmt: skip
+    chain: dict[str, Any] = {"bank": {**BANK, "input": source}}
+    below: dict[str, Any] = {"voltages": {"workload": "bank"}}
+    if by_file:
+        run(study_of(chain), tmp_path)
+        chain, below = {}, {"voltages": "/entry/data/spectra"}
+        below["file"] = str(tmp_path / "bank" / "products" / "w.h5")
+    below |= {"select": {"voltages": select}, **({"axes": {"voltages": axes}} if axes else {})}
+    image = {"kind": "image", "directions": {"n": 3, "field_of_view_deg": 10}}
+    chain |= {
+        "vis": {"kind": "correlate", "input": below},
+        "image": {**image, "input": {"covariances": {"workload": "vis"}}},
+        "weights": {"kind": "adaptive", "beams": 1, "loading": 1.0, "input": {
+            "covariances": {"workload": "vis"},
+        }},
+    }  # fmt: skip
+    check_study(study_of(chain))
+    found = run(study_of(chain), tmp_path / "run")
+    for name, axis in (("vis", "frequency"), ("image", "summed_frequency"),
+                       ("weights", "frequency")):  # fmt: skip
+        there = found[name].coordinates
+        scale = {"Hz": 1e6, "MHz": 1.0}[there[axis].units]
+        np.testing.assert_allclose(there[axis].values, scale * np.array(expected_mhz), rtol=1e-12)
+        if name != "weights":
+            (added,) = (one for one in there.values() if one.long_name.endswith(ADDED))
+            unit = {"Hz": 1e6, "MHz": 1.0}[added.units]
+            assert added.values.tolist() == [pytest.approx(unit * added_mhz)]
+    site = {"latitude_deg": 1, "longitude_deg": 2, "julian_date": 2459000.5}
+    chain["vis"] = {**chain["vis"], "uvh5": site}
+    if added_mhz < 0 and len(expected_mhz) > 1:
+        with pytest.raises(StudyError, match="one channel within each of several, selected_"):
+            check_study(study_of(chain))
 
 
 @pytest.mark.parametrize("by_file", [False, True])

@@ -22,6 +22,7 @@ from workflow.inputs.given_axes import of_lacking, with_given
 from workflow.inputs.hdf5_operands import describe_coordinates, describe_operand
 from workflow.inputs.input_operand import OperandHeader
 from workflow.inputs.product_operand import ProductOperand
+from workflow.inputs.selected_offsets import of_waves
 from workflow.readers import reader_of
 
 _NUMBERED_ALIKE = ("antenna", "polarization")
@@ -95,6 +96,8 @@ def describe(
                 _check_numbers(name, axis, own[axis], [headers[each.name] for each in plain])
         _carry(coordinates, source, name, own)
     _place_selected(coordinates, source, headers)
+    if not any(one.free for one in there):  # others work along axes of any names
+        coordinates = of_waves(coordinates)
     number_selected(coordinates, there, headers)
     return Described(headers, made, coordinates, left_out)
 

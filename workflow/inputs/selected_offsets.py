@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
-from workflow.data import REVERSED, TAKEN, TUNED, TUNED_BEFORE, Coordinate
+from workflow.data import (
+    REVERSED,
+    SELECTED,
+    TAKEN,
+    TUNED,
+    TUNED_BEFORE,
+    Array,
+    Coordinate,
+    is_blank,
+)
 from workflow.files.units import FACTORS, OF_REAL, OF_SAMPLES, OF_TUNED, OF_UPPER, OFFSETS
 
 _ABOVE = (OF_SAMPLES, OF_TUNED)
 _UNKNOWN = (OF_REAL, OF_UPPER)
 """Parts of the long names of offsets that are from an edge, or of which some stand for others."""
+ADDED = "which is in the frequencies of channels"
+"""End of the long name of a frequency that was added to those along an axis (`of_waves`)."""
 
 
 def above_selected(before: Coordinate | None, one: Coordinate) -> Coordinate:
@@ -24,19 +36,58 @@ def above_selected(before: Coordinate | None, one: Coordinate) -> Coordinate:
         return one
     kept = list(REVERSED)
     if _is_zero_of_samples(before) and _counts_from_samples(one):
-        said = one.long_name
-        for text in _ABOVE:
-            said = said.replace(f", {text}", "")
-        above = before.values * (FACTORS["Hz"][before.units] / FACTORS["Hz"][one.units])
-        one = replace(one, values=one.values + above, long_name=said)
+        one = replace(one, values=_raised(one, before), long_name=_without_zero(one.long_name))
         kept += OFFSETS
     more = [text for text in kept if text in before.long_name and text not in one.long_name]
     return replace(one, long_name=", ".join([one.long_name, *more])) if more else one
 
 
+def of_waves(coordinates: Mapping[str, Coordinate]) -> dict[str, Coordinate]:
+    """Return coordinates whose ``frequency`` is that of waves, not of the channels about it.
+
+    A number may select one channel within each of the axis's channels, or the channel of which the
+    axis has those within. The one that is selected is added, and its long name says so (`ADDED`).
+    Frequencies that are from an edge, or of which some stand for others, stay as they are.
+    """
+    found = dict(coordinates)
+    along = found.get("frequency")
+    hertz = FACTORS["Hz"]
+    if along is None or along.of("frequency") != ("frequency",) or along.units not in hertz:
+        return found
+    for name in [name for name in found if name.startswith(SELECTED)]:
+        one = found[name]
+        known = one.units in hertz and one.values.size == 1 and not is_blank(one.values)
+        if not known or not _is_zero_of_samples(one):
+            continue
+        if _counts_from_samples(one):
+            along = replace(along, values=_raised(along, one))
+        elif _counts_from_samples(along):
+            along = above_selected(one, along)
+        else:
+            continue
+        found[name] = replace(one, long_name=f"{_without_zero(one.long_name)}, {ADDED}")
+    return {**found, "frequency": along}
+
+
+def _raised(one: Coordinate, offset: Coordinate) -> Array:
+    """Return values with an offset added, in their unit; those of an outline (`blank`) stay."""
+    if is_blank(one.values):
+        return one.values
+    factors = FACTORS["Hz"]
+    return one.values + offset.values * (factors[offset.units] / factors[one.units])
+
+
+def _without_zero(long_name: str) -> str:
+    """Return a long name without what frequencies count from."""
+    for text in _ABOVE:
+        long_name = long_name.replace(f", {text}", "")
+    return long_name
+
+
 def _is_zero_of_samples(before: Coordinate) -> bool:
     """Return whether a frequency is 0 in the samples beside it."""
-    return TAKEN in before.long_name or before.long_name in (TUNED, TUNED_BEFORE)
+    said = before.long_name
+    return (TAKEN in said and ADDED not in said) or said in (TUNED, TUNED_BEFORE)
 
 
 def _counts_from_samples(one: Coordinate) -> bool:

@@ -8,10 +8,11 @@ from dataclasses import replace
 import numpy as np
 
 from workflow.config.uvh5_site import Uvh5Site
-from workflow.data import PLACES, Array, Coordinate, Staged, is_blank, middles
+from workflow.data import PLACES, SELECTED, Array, Coordinate, Staged, is_blank, middles
 from workflow.files.input_error import InputError
 from workflow.files.units import FACTORS, check_arrived, convertible, in_base
 from workflow.inputs.dates import date_in, julian_date
+from workflow.inputs.selected_offsets import ADDED
 from workflow.inputs.selections import PickedAxis
 from workflow.readers.polarizations import check_written
 
@@ -37,6 +38,12 @@ def check_for_uvh5(
         raise InputError(f"uvh5: must be of two samples or more, for their length, got {samples}")
     if channels == 1 and site.channel_width_hz is None:
         raise InputError("uvh5.channel_width_hz: must be given for one channel")
+    within = [name for name, one in voltages.coordinates.items() if ADDED in one.long_name]
+    if within not in ([], [f"{SELECTED}frequency"]) and site.channel_width_hz is None:
+        raise InputError(
+            "uvh5.channel_width_hz: must be given where input.select takes one channel within each "
+            f"of several, {', '.join(within)}: their distance is no width"
+        )
     if taken is not None and site.channel_width_hz is None:
         apart = int(np.abs(np.diff(taken.indices)).min())
         if apart != 1:
