@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from argand import PRECISIONS
 from matplotlib.figure import Figure
-from pydantic import ValidationError
 
 from tests.workflow.workloads.on_cpu import result_of
 from workflow.antennas import phases
@@ -266,31 +265,3 @@ def test_covariances_of_visibilities_and_a_line_of_antennas():
     axes = Figure().subplots()
     line.picture(line.product(staged, result_of(line, staged, "fp32")), axes)
     assert axes.get_xlabel() == "direction cosine l (east)"
-
-
-@pytest.mark.parametrize(
-    ("parameters", "said"),
-    [
-        ({"antennas": 4}, "beams must be given"),
-        ({"beams": 4}, "antennas must be given"),
-        ({"antennas": 129, "beams": 1}, "less than or equal to 128"),
-        ({"antennas": 4, "beams": 1, "loading": -1.0}, "greater than or equal to 0"),
-        ({"antennas": 4, "beams": 1, "allow_nonfinite": True}, "has no weights"),
-        (
-            {"antennas": 4, "beams": 1, "rounding": {"tf32": "half_ulp_truncate"}},
-            "rounding must not",
-        ),
-        (
-            {"beams": 2, "input": {"file": "/f.h5", "covariances": "r", "weights": "w"}},
-            "beams, extent and phase_centre must not be given",
-        ),
-        (
-            {"beams": 9, "extent": 0.8, "input": {"file": "/f.h5", "covariances": "r"}},
-            "extent: all beams about phase_centre must stay above the horizon",
-        ),
-        ({"antennas": 4, "beams": 4, "extent": 0.71}, "about the zenith a planar grid has an ext"),
-    ],
-)
-def test_mistakes_are_reported(parameters, said):
-    with pytest.raises(ValidationError, match=said):
-        adaptive(**parameters)

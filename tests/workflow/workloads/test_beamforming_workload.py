@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 from argand import PRECISIONS
 from argand.device import cpu
-from pydantic import ValidationError
 
 from tests.workflow.workloads.on_cpu import computed
 from workflow import antennas
@@ -95,24 +94,6 @@ def test_coordinates_have_units():
     assert product.coordinates["antenna_position"].units == "m"
     line = beamforming(**SIZES, array={"geometry": "linear"})
     assert np.array_equal(line.stage().coordinates["l"].values, np.linspace(-0.5, 0.5, 25))
-
-
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [
-        ({"beams": 3, "samples": 2}, "antennas must be given"),
-        (SIZES | {"sources": [{"l": 0.1, "azimuth_deg": 3}]}, "either l and m, or azimuth"),
-        (SIZES | {"sources": [{"l": 0.9, "m": 0.9}]}, "must be at most 1"),
-        ({"input": {"file": "f", "weights": "w", "samples": "s"}, "noise": 2}, "noise must not be"),
-        (SIZES | {"extent": 0.9}, "must stay above the horizon.* at most 0.707"),
-        (SIZES | {"phase_centre": {"azimuth_deg": 90, "elevation_deg": 30}}, "distance of 1.455"),
-        (SIZES | {"phase_centre": {"l": 0.3}}, "phase_centre must have either l and m, or"),
-        (SIZES | {"array": {"geometry": "ring"}}, "'linear' or 'planar'"),
-    ],
-)
-def test_mistakes_are_named(parameters, message):
-    with pytest.raises(ValidationError, match=message):
-        beamforming(**parameters)
 
 
 def test_beams_from_a_file(tmp_path, rng):

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from argand import PRECISIONS
 from matplotlib.figure import Figure
-from pydantic import ValidationError
 from scipy import signal
 from test_chains import whole_as_its_shards
 
@@ -173,34 +172,6 @@ def test_nan_is_refused_or_let_through(own: Path) -> None:
     accuracy = assessed(one, "fp32")
     assert accuracy.verified, accuracy.reason
     assert assessed(one, "fp32", lambda x: np.nan_to_num(x)).verdict == "wrong"
-
-
-@pytest.mark.parametrize(
-    ("changes", "said"),
-    [
-        ({"channels": 1}, "greater than or equal to 2"),
-        ({"taps": 0}, "greater than or equal to 1"),
-        ({"channels": 1 << 20, "taps": 1024}, "channels times taps must be at most"),
-        ({"oversampling": "3/4"}, "oversampling must be at least 1"),
-        ({"oversampling": "5/4"}, "channels must be a multiple of 5"),
-        ({"oversampling": "x"}, "oversampling must be a fraction"),
-        ({"oversampling": 1.33}, "oversampling must be a fraction such as 4/3, got 1.33"),
-        ({"oversampling": 1e300}, "oversampling must be a fraction"),
-        ({"oversampling": "1/0"}, "oversampling must be a fraction"),
-        ({"oversampling": "1e99999999"}, "oversampling must be a fraction"),
-        ({"sample_rate_hz": 5e-324}, "greater than or equal to 0.000000001"),
-        ({"tones": [{"frequency": 0.1, "amplitude": 1e300}]}, "less than or equal to 1"),
-        ({"samples": 100}, "samples must be at least channels times taps, 256, got 100"),
-        ({"samples": None}, "samples must be given where there is no input"),
-        ({"real": True, "shift": True}, "shift must not be given beside real"),
-        ({"axis": 0}, "axis may be given beside an input"),
-        ({"rounding": {"tf32": "toward_zero"}}, "rounding must not be given"),
-        ({"input": {"samples": "x", "file": "a.h5"}}, "samples must not be given beside input"),
-    ],
-)
-def test_mistakes_of_a_study_are_reported(changes: dict[str, Any], said: str) -> None:
-    with pytest.raises(ValidationError, match=said):
-        bank(**DRAWN | changes)
 
 
 def test_products_are_correlated_and_shards_are_the_whole(tmp_path: Path) -> None:

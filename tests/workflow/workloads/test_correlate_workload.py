@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from argand import PRECISIONS
 from matplotlib.figure import Figure
-from pydantic import ValidationError
 from test_chains import run
 
 from tests.workflow.chained_cases import study_of
@@ -148,15 +147,6 @@ def test_mistakes_are_reported_before_a_job_starts(tmp_path: Path) -> None:
     values = np.ones((10, 1, 1, 3), np.complex64)
     with pytest.raises(InputError, match="integrate must divide the 10 samples along time, got 3"):
         in_file(tmp_path, "0123", values, integrate=3).check()
-    for parameters, message in (
-        ({"antennas": 3}, "samples must be given"),
-        ({**SIZES, "integrate": 7}, "integrate must divide the 600 samples along time, got 7"),
-        ({**SIZES, "form": "upper"}, "form"),
-        ({**SIZES, "integrate": 0}, "integrate"),
-        ({**SIZES, "sources": [{"l": 0.9, "m": 0.9}]}, "must be at most 1"),
-    ):
-        with pytest.raises(ValidationError, match=message):
-            correlate(**parameters)
 
 
 def test_the_picture_has_amplitude_and_phase() -> None:

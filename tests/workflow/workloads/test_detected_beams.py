@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from argand import PRECISIONS
 from matplotlib.figure import Figure
-from pydantic import ValidationError
 
 from tests.verdicts import is_right
 from tests.workflow.workloads.on_cpu import computed
@@ -133,23 +132,3 @@ def test_int8_of_a_file_is_detected(tmp_path: Path, rng: np.random.Generator) ->
     given["samples"] = "one"
     with pytest.raises(InputError, match="detect: detect stokes needs two polarizations"):
         own(detect="stokes").check()
-
-
-@pytest.mark.parametrize(
-    ("changes", "said"),
-    [
-        ({"integrate": 8}, "integrate needs detect, got 8 without"),
-        ({"detect": "phase"}, "'power' or 'stokes'"),
-        (
-            {"detect": "power", "integrate": 7},
-            "integrate must divide the 120 samples along time, got 7; 119 of them",
-        ),
-        ({"detect": "power", "integrate": 0}, "greater than or equal to 1"),
-        ({"detect": "stokes", "polarizations": 1}, "needs polarizations: 2, got 1"),
-        ({"detect": "power", "precisions": ["7xint8"]}, "precisions with detect must be of"),
-        ({"detect": "power", "kernels": {"fp16": "wgmma"}}, "kernels must not be given"),
-    ],
-)
-def test_mistakes_are_reported(changes: dict[str, Any], said: str) -> None:
-    with pytest.raises(ValidationError, match=said):
-        workload(**changes)

@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 from argand import PRECISIONS, DeviceError
 from argand.device import cpu
-from pydantic import ValidationError
 
 from tests.workflow.workloads.on_cpu import computed
 from workflow.files.input_error import InputError
@@ -67,23 +66,6 @@ def test_distributions_are_what_they_say():
 def test_a_number_is_a_complex_one():
     assert gemm(m=1, n=1, k=1, alpha=2).case.alpha == (2.0, 0.0)
     assert computed(gemm(m=1, n=1, k=1, alpha=2))[1].shape == (1, 1, 1)
-
-
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [
-        ({"m": 2, "n": 2}, "k must be given where there is no input"),
-        ({"m": 2, "n": 2, "k": 2, "alpha": "1+2i"}, r"must be a number or \[re, im\], got '1\+2i'"),
-        ({"m": 2, "n": 2, "k": 0}, "greater than or equal to 1"),
-        ({"m": 2, "n": 2, "k": 2, "init": "cauchy"}, "'normal', 'uniform', 'integer' or"),
-        ({"m": 2, "n": 2, "k": 2, "op_a": "H"}, "'N', 'T' or 'C'"),
-        ({"input": {"file": "x", "a": "a", "b": "b"}, "m": 3}, "m must not be given beside input"),
-        ({"input": {"file": "x", "a": "a", "b": "b"}, "beta": 1}, "input.c must be given where"),
-    ],
-)
-def test_mistakes_are_named(parameters, message):
-    with pytest.raises(ValidationError, match=message):
-        gemm(**parameters)
 
 
 @pytest.fixture
@@ -162,16 +144,3 @@ def test_kernels_are_asked_for_by_precision():
     computed(one, "bf16")
     with pytest.raises(DeviceError, match="kernels are a GPU's"):
         computed(one, "tf32")
-
-
-@pytest.mark.parametrize(
-    ("kernels", "message"),
-    [
-        ({"tf32": "mma"}, r"Input should be 'wgmma', 'mma\.sync' or 'cublas'"),
-        ({"fp32": "wgmma"}, r"kernels at fp32 must be one of \['cublas'\], got 'wgmma'"),
-        ({"tf23": "wgmma"}, "must be one of"),
-    ],
-)
-def test_kernels_that_there_are_not(kernels, message):
-    with pytest.raises(ValidationError, match=message):
-        gemm(m=3, n=5, k=7, kernels=kernels)

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from argand import PRECISIONS
 from matplotlib.figure import Figure
-from pydantic import ValidationError
 from scipy.special import erfc
 
 from tests.workflow.workloads.on_cpu import computed
@@ -227,28 +226,3 @@ def test_measured_wireless_channels(real_data, equaliser):
     assert found.measures["bit_error_rate"] < 1e-3
     assert found.measures["evm_db"] == pytest.approx(-20.4, abs=1)
     assert "frequency" in one.product(staged, result).coordinates
-
-
-@pytest.mark.parametrize(
-    ("parameters", "said"),
-    [
-        ({"receivers": 4}, "transmitters must be given"),
-        ({"receivers": 2, "transmitters": 3}, "at most the 2 receivers, got 3"),
-        ({"receivers": 2, "transmitters": 2, "qam": 8}, "4, 16, 64, 256 or 1024"),
-        ({"receivers": 2, "transmitters": 2, "snr_db": [5.0, 3.0]}, "must ascend"),
-        ({"receivers": 200, "transmitters": 129}, "less than or equal to 128"),
-        ({"receivers": 2, "transmitters": 1, "allow_nonfinite": True}, "carries no symbols"),
-        ({"paths": 3, "input": {"file": "/f.h5", "channel": "h"}}, "paths must not be given"),
-        (
-            {"receivers": 2, "transmitters": 1, "soft_bits": True, "hard_bits": True},
-            "soft_bits and hard_bits must not both be true",
-        ),
-        (
-            {"receivers": 2, "transmitters": 1, "soft_bits": True, "shards": 2},
-            "shards must be 1 beside bits, got 2: those of all subcarriers and times are made at",
-        ),
-    ],
-)
-def test_mistakes_are_reported(parameters, said):
-    with pytest.raises(ValidationError, match=said):
-        mimo(**parameters)

@@ -11,7 +11,6 @@ from argand import PRECISIONS
 from argand.device import gpu
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
-from pydantic import ValidationError
 
 from tests.workflow.workloads.on_cpu import computed
 from workflow.circuits import density_matrix
@@ -229,29 +228,6 @@ def test_means_of_blocks_are_those_of_all(
     np.testing.assert_allclose(found[1], values.std(axis=0, ddof=1) / 53**0.5, atol=1e-15)
     np.testing.assert_allclose(values[:, 1:5].sum(axis=1), 1, atol=1e-14)
     assert values[0, -1] == pytest.approx(1)
-
-
-@pytest.mark.parametrize(
-    ("keys", "said"),
-    [
-        ({}, "noise must have one of shots, observables, probabilities to answer, got none"),
-        ({"shots": 5}, "trajectories must not be given with shots, got 8000: each of the 5 shots"),
-        ({"shots": 1, "noise": {"damping": 0.1}}, "shots must be from 2 to 10000000 with noise"),
-        ({"shots": 10**8, "noise": {"damping": 0.1}}, "with noise, got 100000000"),
-        ({"probabilities": [0], "noise": {"damping": 0.1}}, "must be given with probabilities"),
-        ({"probabilities": [0], "initial": "zero"}, "initial must not be given with noise"),
-        ({"probabilities": [0], "fuse": 2}, "fuse must not be given with noise"),
-        ({"probabilities": [0], "noise": {"trajectories": 9}}, "probability above 0"),
-        ({"probabilities": [0], "noise": {**NOISE, "damping": 1.5}}, "less than or equal to 1"),
-        ({"probabilities": [0], "noise": {**NOISE, "damping": np.nan}}, "noise.damping"),
-        ({"probabilities": [0], "noise": {**NOISE, "trajectories": 1}}, "greater than or equal"),
-        ({"probabilities": [0], "noise": {**NOISE, "trajectories": 10**8}}, "less than or equal"),
-        ({"probabilities": [0], "noise": {**NOISE, "bitflip": 0.1}}, "noise.bitflip"),
-    ],
-)
-def test_mistakes_of_the_config_are_reported(keys: dict[str, Any], said: str) -> None:
-    with pytest.raises(ValidationError, match=said):
-        workload(**keys)
 
 
 def test_what_has_no_density_matrix_is_reported_before_a_job() -> None:

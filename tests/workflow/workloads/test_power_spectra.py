@@ -13,7 +13,6 @@ import pytest
 from argand import PRECISIONS
 from argand.device import cpu
 from matplotlib.figure import Figure
-from pydantic import ValidationError
 from scipy import signal
 from test_chains import whole_as_its_shards
 
@@ -220,29 +219,6 @@ def test_nan_is_refused_or_let_through(own: Path, detrend: str | None) -> None:
             nullcontext() if detrend != "linear" else pytest.raises(NoResultError, match="detrend")
         ):
             peer.compute(peer.prepare(staged.operands))
-
-
-@pytest.mark.parametrize(
-    ("changes", "said"),
-    [
-        ({"power": False}, "segments may be given beside power: true alone"),
-        ({"overlap": 32}, "overlap must be below length, 32, got 32"),
-        ({"average": 0}, "average must be from 1 on, or 'all', got 0"),
-        ({"average": "most"}, "average"),
-        ({"segments": 0}, "greater than or equal to 1"),
-        ({"sample_rate_hz": 0}, "greater than or equal to 0.000000001"),
-        ({"inverse": True}, "inverse must not be given beside power"),
-        ({"norm": "ortho"}, "norm must not be given beside power"),
-        ({"scaling": "power"}, "'density' or 'spectrum'"),
-        ({"real": True, "shift": True}, "shift must not be given beside real"),
-        ({"rounding": {"tf32": "toward_zero"}}, "rounding must not be given"),
-        ({"length": None}, "length must be given where there is no input"),
-        ({"input": {"samples": "x", "file": "a.h5"}}, "batch must not be given beside input"),
-    ],
-)
-def test_mistakes_of_a_study_are_reported(changes: dict[str, Any], said: str) -> None:
-    with pytest.raises(ValidationError, match=said):
-        power(**DRAWN | changes)
 
 
 def test_products_chain_and_shards_are_the_whole(tmp_path: Path) -> None:

@@ -9,7 +9,6 @@ import pytest
 import scipy.special
 from argand import PRECISIONS
 from argand.device import cpu
-from pydantic import ValidationError
 
 from tests.kernels.precisions import SOFTMAX
 from tests.workflow.whole_files import read_staged
@@ -193,16 +192,3 @@ def test_minus_infinity_is_let_through_on_request(tmp_path):
     found = result_of(one, staged, "fp32")
     assert found[0, 1] == 0
     assert one.assess(staged, one.reference(staged), found, PRECISIONS["fp32"], "cpu").verified
-
-
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [
-        ({"rows": 3}, "columns must be given"),
-        ({"rows": 3, "input": {"workload": "b"}}, "rows must not be given beside input"),
-        ({"input": {"file": "f", "x": "x"}, "scale": 2}, "scale must not be given beside"),
-    ],
-)
-def test_mistakes_are_named(parameters, message):
-    with pytest.raises(ValidationError, match=message):
-        softmax(**parameters)

@@ -10,7 +10,6 @@ from argand import PRECISIONS
 from argand.device import cpu
 from argand.precision import any_precision
 from argand.runtime.measuring.ceilings import Ceilings
-from pydantic import ValidationError
 
 from tests.workflow.workloads.on_cpu import computed
 from workflow.cylinder import directions, incident, matrix, mie_series, surface
@@ -105,28 +104,6 @@ def test_a_shared_matrix_is_factored_once(tmp_path, rng):
     assert seen == [(6, 12)]
     np.testing.assert_allclose(again, found, rtol=0, atol=1e-12)
     np.testing.assert_allclose(a @ found, b, rtol=0, atol=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [
-        ({}, "n must be given where there is no input"),
-        ({"n": 0}, "greater than or equal to 1"),
-        ({"n": 4, "ka": 3}, "ka must be given where source is cylinder, and only there"),
-        ({"n": 4, "source": "cylinder"}, "ka must be given where source is cylinder"),
-        ({"n": 5, "source": "cylinder", "ka": 1}, "n must be even where source is cylinder, got 5"),
-        ({"n": 4, "source": "cylinder", "ka": 1, "batch": 2}, "batch must be 1"),
-        ({"n": 4, "source": "sphere"}, "'normal' or 'cylinder'"),
-        ({"n": 4, "allow_nonfinite": True}, "no x solves a system with NaN or Inf"),
-        ({"n": 4, "rounding": {"tf32": "nearest_even"}}, "rounding must not be given"),
-        ({"n": 4, "precisions": ["5xint8"]}, "must be one of .*'15xint8'.* got '5xint8'"),
-        ({"n": 4, "input": {"file": "f", "a": "a", "b": "b"}}, "n must not be given beside input"),
-        ({"input": {"file": "f", "a": "a", "b": "b"}, "ka": 3}, "ka must not be given beside"),
-    ],
-)
-def test_mistakes_are_named(parameters, message):
-    with pytest.raises(ValidationError, match=message):
-        system(**parameters)
 
 
 @pytest.fixture

@@ -10,7 +10,6 @@ import pytest
 from argand import PRECISIONS
 from argand.device import cpu
 from matplotlib.figure import Figure
-from pydantic import ValidationError
 
 from tests.covers import EXHAUSTIVE
 from tests.verdicts import COARSE, is_right
@@ -143,27 +142,6 @@ def test_the_product_says_what_stands_where(answer: str) -> None:
     one.picture(product, axes)
     if answer == "observables":
         assert [text.get_text() for text in axes.get_xticklabels()][2] == "-2 IIIIIXX"
-
-
-@pytest.mark.parametrize(
-    ("keys", "said"),
-    [
-        ({"shots": 5, "probabilities": [0]}, "shots and probabilities must not be given together"),
-        ({"shots": 0}, "greater than or equal to 1"),
-        ({"shots": 2**31}, "less than or equal to"),
-        ({"observables": []}, "at least 1 item"),
-        ({"observables": ["ZZA"]}, "match pattern"),
-        ({"observables": ["Z" * 65]}, "at most 64"),
-        ({"observables": [{"pauli": "Z", "coefficient": 0}]}, "finite and not 0"),
-        ({"observables": [{"pauli": "Z", "coefficient": float("nan")}]}, "finite number"),
-        ({"probabilities": [1, 1]}, "different qubits"),
-        ({"probabilities": [-1]}, "greater than or equal to 0"),
-        ({"probabilities": list(range(31))}, "at most 30"),
-    ],
-)
-def test_mistakes_of_the_config_are_reported(keys: dict[str, Any], said: str) -> None:
-    with pytest.raises(ValidationError, match=said):
-        workload(**keys)
 
 
 @pytest.mark.parametrize(

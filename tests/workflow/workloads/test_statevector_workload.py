@@ -211,20 +211,3 @@ def test_a_circuit_without_gates_leaves_the_state(tmp_path):
     )
     assert accuracy.rel_frobenius > 0
     assert accuracy.verified, accuracy.reason
-
-
-@pytest.mark.parametrize(
-    ("circuit", "message"),
-    [
-        ({}, "circuit must have either file or name"),
-        ({"name": "qft", "file": "x"}, "circuit must have either file or name"),
-        ({"name": "qft"}, "circuit.qubits must be given for the named circuit 'qft'"),
-        ({"name": "shor", "qubits": 3}, "'qft', 'ghz' or 'random'"),
-        ({"name": "ghz", "qubits": 3, "depth": 2}, "circuit.depth must be given for a random"),
-        ({"name": "qft", "qubits": 99}, "less than or equal to 34"),
-        ({"file": "x.qasm", "qubits": 3}, "circuit.qubits must not be given beside circuit.file"),
-    ],
-)
-def test_mistakes_are_named(circuit, message):
-    with pytest.raises(ValidationError, match=message):
-        statevector(circuit)
