@@ -21,7 +21,7 @@ from argand.solve.library import Factors, Library
 from argand.solve.lu import Factorization
 from argand.solve.problem import SolveProblem, solve_problem
 from argand.solve.refine import Solution, refined
-from argand.solve.scaling import scaled, times_power
+from argand.solve.scaling import scaled_system, times_power
 
 _CPU_CALLS: NumpyCalls[Run] = NumpyCalls()
 
@@ -155,13 +155,16 @@ def _solved(problem: SolveProblem, library: Library, a: Any, b: Any) -> Solution
     a, b = a.astype(dtype, copy=False), b.reshape(problem.n, -1).astype(dtype, copy=False)
     if not (a.flags.c_contiguous or a.flags.f_contiguous):
         a = arrays.ascontiguousarray(a)  # once, not in every residual
-    a, a_exponent, norm = scaled(a, "a", working, arrays)
-    b, b_exponent, _ = scaled(b, "b", working, arrays)
+    a, b, norm, exponent = scaled_system(a, b, working, arrays)
     found = _factored_and_refined(problem, a, b, norm, library)
-    x = found.x
-    if a_exponent != b_exponent:
-        x = times_power(x, b_exponent - a_exponent)
-    return found._replace(x=arrays.ascontiguousarray(x, np.dtype(dtype)).reshape(shape))
+    with np.errstate(over="ignore"):
+        x = found.x if exponent == 0 else times_power(found.x, exponent)
+        x = arrays.ascontiguousarray(x, np.dtype(dtype))
+    if exponent and not arrays.isfinite(x).all():
+        raise np.linalg.LinAlgError(
+            f"x leaves the range of {dtype}: divide b, or multiply a, by a power of two"
+        )
+    return found._replace(x=x.reshape(shape))
 
 
 def _factored_and_refined(

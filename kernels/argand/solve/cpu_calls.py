@@ -28,7 +28,7 @@ from argand.solve.cpu_zgesv import MOST_KEPT, kept_systems
 from argand.solve.error_bounds import bounded_by_factors, sums
 from argand.solve.problem import SolveProblem
 from argand.solve.refine import Solution
-from argand.solve.scaling import safe_norms
+from argand.solve.scaling import far_rows, safe_norms
 
 Whole = Callable[[Array, Array], Solution]
 """Solves a x = b of operands of one form."""
@@ -118,7 +118,8 @@ def _measured(problem: SolveProblem) -> Callable[..., Solution | None]:
         if not (near and _maximum(scale, None) <= most * most):
             # Scaled first, small columns of A may underflow, and large numbers of x overflow.
             error = math.nan
-            if np.isfinite(lu).all():  # else numbers of x may be 0 that are not
+            # Small rows count for nothing in a norm, and numbers of x by infinite factors may be 0.
+            if far_rows(a, problem.working, np) is None and np.isfinite(lu).all():
                 error = refine.error_of_any_norms(a, x, b, library)
             return Solution(x, error, 0, precision) if error <= accepted else None
         residual = np.abs(library.residual(a, x, b))

@@ -8,6 +8,8 @@ import numpy as np
 
 _VALUES = 1 << 26
 """Elements whose magnitudes are held at a time."""
+_LOWEST = -1 << 12
+"""An exponent below that of any quotient of two numbers."""
 
 
 def norm(x: Any, arrays: Any) -> float:
@@ -31,6 +33,41 @@ def safe_norms(working: str) -> tuple[float, float]:
     return 2.0**-limit, 2.0**limit
 
 
+def scaled_system(a: Any, b: Any, working: str, arrays: Any) -> tuple[Any, Any, float, int]:
+    """Return a and b near 1, the norm of a, and e: x 2^e solves what is given, x what is returned.
+
+    Each is `scaled`; where rows of a are far apart, each row of both has its own power of two.
+    Raises ValueError where a or b is not finite.
+    """
+    rows = far_rows(a, working, arrays)
+    if rows is None:
+        a, of_a, size = scaled(a, "a", working, arrays)
+        b, of_b, _ = scaled(b, "b", working, arrays)
+        return a, b, size, of_b - of_a
+    sizes = _largest_of_rows(b, "b", arrays)[:, None]
+    shift = int(arrays.where(sizes > 0, arrays.frexp(sizes)[1] - rows, _LOWEST).max())
+    # A row of zeros stays as it is: the power may be infinite.
+    b = times_power(b, arrays.where(sizes > 0, -rows - shift, 0))
+    a = times_power(a, -rows)
+    return a, b, norm(a, arrays), shift
+
+
+def far_rows(a: Any, working: str, arrays: Any) -> Any:
+    """Return (n, 1) the exponent of each row's largest part, or None.
+
+    None where one power brings all rows between the safe norms. Elimination divides a row by
+    another, and by rows further apart a multiplier may become 0. Rows of zeros are left.
+
+    Raises ValueError where a is not finite.
+    """
+    sizes = _largest_of_rows(a, "a", arrays)
+    exponents = arrays.frexp(sizes)[1]
+    exponents = arrays.where(sizes > 0, exponents, exponents.max())
+    least, most = safe_norms(working)
+    near = 2.0 ** int(exponents.min() - exponents.max()) >= least / most
+    return None if near else exponents[:, None]
+
+
 def scaled(x: Any, name: str, working: str, arrays: Any) -> tuple[Any, int, float]:
     """Return x 2^-e, e, and the norm of x 2^-e.
 
@@ -50,10 +87,7 @@ def scaled(x: Any, name: str, working: str, arrays: Any) -> tuple[Any, int, floa
         size = norm(x, arrays)
     if size == 0 or least <= size <= most:
         return x, 0, size
-    largest = float(np.max([_largest(block, arrays) for block in blocks_of(x)]))
-    if not np.isfinite(largest):
-        raise ValueError(f"{name} must be finite, got NaN or infinity in it")
-    exponent = int(np.frexp(largest)[1])
+    exponent = int(np.frexp(float(_largest_of_rows(x, name, arrays).max()))[1])
     x = times_power(x, -exponent)
     return x, exponent, norm(x, arrays)
 
@@ -61,7 +95,7 @@ def scaled(x: Any, name: str, working: str, arrays: Any) -> tuple[Any, int, floa
 def times_power(x: Any, exponent: Any) -> Any:
     """Return x 2^exponent, exact but where the result is subnormal or leaves the type's range.
 
-    ``exponent`` is an integer, or has one for each column of x.
+    ``exponent`` is an integer, or has one for each column of x, or (n, 1) one for each row.
     """
     # One power may leave the range that the result stays in, and two the 2097 powers from the
     # smallest number to the largest. What overflows is infinite: a complex product would make NaN.
@@ -73,7 +107,15 @@ def times_power(x: Any, exponent: Any) -> Any:
     return found
 
 
-def _largest(x: Any, arrays: Any) -> float:
-    """Return the largest magnitude of a real or imaginary part; NaN where there is one."""
-    parts = [arrays.abs(part).max() for part in (x.real, x.imag)]
-    return float(arrays.stack(parts).max())
+def _largest_of_rows(x: Any, name: str, arrays: Any) -> Any:
+    """Return the largest magnitude of a real or imaginary part of each row.
+
+    Raises ValueError where x is not finite.
+    """
+    sizes = arrays.concatenate([
+        arrays.maximum(*(arrays.abs(part).max(axis=1) for part in (block.real, block.imag)))
+        for block in blocks_of(x)
+    ])  # fmt: skip
+    if not arrays.isfinite(sizes).all():
+        raise ValueError(f"{name} must be finite, got NaN or infinity in it")
+    return sizes

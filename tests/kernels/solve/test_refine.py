@@ -14,7 +14,7 @@ from argand.solve.cpu import CpuLibrary
 from argand.solve.refine import TARGET, Solution, accepted, error_of_any_norms, refined
 from argand.solve.scaling import times_power
 
-from tests.kernels.solve.systems import normal
+from tests.kernels.solve.systems import backward_error, bound, normal
 
 N = 40
 U = UNIT_ROUNDOFF["complex128"]
@@ -103,6 +103,43 @@ def test_columns_of_far_powers_of_two_leave_the_solution(
     for power in (powers // 2, powers - powers // 2):
         found = found * np.ldexp(1.0, power)[:, None]
     np.testing.assert_array_equal(found, solve(a, b))
+
+
+@pytest.mark.parametrize(
+    ("span", "options"),
+    [(664, {}), (1000, {}), (664, {"block": 8}), (110, {"precision": "fp32"})],
+)
+@pytest.mark.parametrize("n", [3, 40])
+def test_rows_of_far_powers_of_two_are_solved(n: int, span: int, options: dict[str, Any]) -> None:
+    """Each row holds with its own power of two left out; such systems were called singular.
+
+    zgesv's x is NaN or loses the small rows: multipliers and products leave the type's range.
+    """
+    rng = np.random.default_rng(n)
+    dtype = "complex64" if options.get("precision") == "fp32" else "complex128"
+    a, b = (normal(rng, n, columns).astype(dtype) for columns in (n, 2))
+    powers = rng.permutation(np.linspace(-span, span, n).astype(int))[:, None]
+    # So that x, which the smallest row of A makes large, stays in range.
+    b *= 2.0 ** (-span // 2)
+    rows = np.ldexp(np.float64(1), powers)
+    far = (rows * a).astype(dtype)
+    for least in (span, span, 0):  # rows of A above it have a b of 0
+        b[powers[:, 0] > least] = 0
+        found = solve(far, b, details=True, **options)
+        assert found.x.dtype == dtype
+        sides = b * np.ldexp(np.longdouble(1), -powers)
+        assert backward_error(a, found.x, sides) <= bound(n, dtype)
+        np.testing.assert_array_equal(solve(far, b, **options), found.x)
+    assert not solve(far, 0 * b, **options).any()
+    with pytest.raises(np.linalg.LinAlgError, match="singular"):
+        solve(far * (powers < span), b, **options)
+
+
+def test_a_solution_beyond_the_type_is_refused() -> None:
+    """By rows that are scaled each, and by one power; it was infinite."""
+    for a, b in ((np.diag([1e-200, 1e200]), [1e200, 1]), (np.diag([1e-200, 1e-200]), [1e200, 1])):
+        with pytest.raises(np.linalg.LinAlgError, match="x leaves the range of complex128"):
+            solve(a + 0j, np.array(b) + 0j)
 
 
 def test_the_error_of_any_norms_is_that_of_the_system_near_1() -> None:

@@ -249,7 +249,7 @@ def test_a_solution_that_overflows_is_refused(n: int) -> None:
     a, b = np.eye(n, dtype=complex), np.full(n, 1e70 + 0j)
     a[1, 1] = 1e-300
     for details in (True, False):
-        with pytest.raises(np.linalg.LinAlgError, match="backward error"):
+        with pytest.raises(np.linalg.LinAlgError, match="x leaves the range of complex128"):
             solve(a, b, details=details)
 
 
