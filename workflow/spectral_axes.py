@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 from argand import ChanneliseProblem, SpectrumProblem
 
-from workflow.config.axis_names import operand_axis, unlike
+from workflow import spectral_names
 from workflow.data import (
     FIRST,
     MOST_CHECKED,
@@ -26,19 +26,13 @@ from workflow.files.input_error import InputError
 from workflow.files.units import FACTORS, OF_REAL, OF_SAMPLES, OF_TUNED, OF_UPPER, in_base
 from workflow.inputs.equal_steps import OFF_STEP, step_of
 from workflow.integrations import is_summed
+from workflow.spectral_names import CHANNELS
 
-FORWARD = {"sample": "frequency", "time": "frequency", "frequency": "delay"}
-INVERSE = {"sample": "sample", "frequency": "time", "delay": "frequency"}
-"""Names that axes become; others have `SUFFIX` at the end, or lose it."""
-SUFFIX = "_frequency"
 RECIPROCAL = {
     "s": "Hz", "ms": "kHz", "us": "MHz", "ns": "GHz", "Hz": "s", "kHz": "ms", "MHz": "us",
     "GHz": "ns", "cycles/sample": "", "": "cycles/sample",
 }  # fmt: skip
 """Units of frequency and time; of another unit u it is 1/u."""
-CHANNELS = "frequency"
-FINE_CHANNELS = "fine_frequency"
-"""The axis of a filter bank's channels where its samples have an axis of frequency already."""
 
 
 def transformed(staged: Staged, *, inverse: bool, shift: bool) -> tuple[str, Coordinate]:
@@ -54,7 +48,7 @@ def transformed(staged: Staged, *, inverse: bool, shift: bool) -> tuple[str, Coo
     axes, samples = staged.axes["samples"], staged.operands["samples"]
     length = samples.shape[-1]
     found = staged.coordinates.get(axes[-1])
-    name = unlike(axes[:-1], _renamed(axes[-1], inverse), axes[-1])
+    name = spectral_names.of_transform(staged, inverse=inverse)
     first = -(length // 2) if shift else 0
     many = is_blank(samples) and length > MOST_CHECKED
     if found is None and inverse:
@@ -145,10 +139,9 @@ def channels(
     found = staged.coordinates.get(time)
     values = _frequencies(found, k, number * step * _sense(staged), centre)
     values = shifted(values) if shift else values
-    coarse = CHANNELS in map(operand_axis, axes)
-    name = unlike(axes, FINE_CHANNELS if coarse else CHANNELS, "fine")
+    name = spectral_names.of_channels(staged)
     # Of one channel that was selected of the samples' own, theirs stands beside.
-    fine = not centre and (name != CHANNELS or f"{SELECTED}{CHANNELS}" in staged.coordinates)
+    fine = not centre and (name != CHANNELS or f"{SELECTED}{name}" in staged.coordinates)
     of_samples = f", {OF_SAMPLES}{f', {OF_REAL}' * problem.real}" if fine else ""
     coordinates = {name: Coordinate(values, reciprocal, f"centre of the channel{of_samples}")}
     if found is not None:
@@ -218,7 +211,7 @@ def segments(
     k = _signed(problem.bins, problem.length, problem.real)
     found = staged.coordinates.get(axes[-1])
     values = _frequencies(found, k, problem.length * apart * _sense(staged))
-    name = unlike(axes, _renamed(axes[-1], False), axes[-1])
+    name = spectral_names.of_spectra(staged)
     first = (problem.length - 1 + (problem.average - 1) * problem.hop) / 2
     times = _times(found, apart, first, problem.hop * problem.average, problem.groups)
     return name, {
@@ -283,12 +276,6 @@ def sample_step(staged: Staged) -> tuple[float, str]:
     if found is None:
         return 1.0, ""
     return step_of(found, f"input.coordinates.{axis}"), found.units
-
-
-def _renamed(axis: str, inverse: bool) -> str:
-    if not inverse:
-        return FORWARD.get(axis, f"{axis}{SUFFIX}")
-    return INVERSE.get(axis, axis.removesuffix(SUFFIX) if SUFFIX in axis else f"{axis}_sample")
 
 
 def shifted(data: Array) -> Array:

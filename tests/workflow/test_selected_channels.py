@@ -240,3 +240,30 @@ def test_each_axis_of_channels_of_channels_has_a_name_of_its_own(tmp_path: Path)
     assert found["again"].axes == ("frequency", "time_frequency", "time_time_frequency")
     of_groups = ("frequency", "time_frequency", "time", "time_time_frequency")
     assert found["estimated"].axes == of_groups
+
+
+@pytest.mark.parametrize(
+    ("case", "axes", "other", "expected"),
+    [
+        (BANK, ["coarse", "time"], "frequency", "fine_frequency"),
+        ({"kind": "dft", "axis": "time"}, ["coarse", "time"], "frequency", "time_frequency"),
+        ({"kind": "dft", "axis": "time", "power": True, "length": 8}, ["coarse", "time"],
+         "frequency", "time_frequency"),
+        ({"kind": "dft", "axis": "frequency"}, ["pair", "frequency"], "delay", "frequency_delay"),
+    ],
+)  # fmt: skip
+def test_an_axis_that_comes_out_takes_no_name_that_stands_along_another(
+    tmp_path: Path, case: dict[str, Any], axes: list[str], other: str, expected: str
+) -> None:
+    """The frequencies of coarse channels, and the delays of pairs, were lost from products."""
+    with h5py.File(tmp_path / "v.h5", "w") as file:
+        file["v"] = np.ones((2, 64), np.complex64)
+    along = {"values": [5, 7], "units": "MHz" if other == "frequency" else "ns", "axis": axes[0]}
+    source = {
+        "file": str(tmp_path / "v.h5"), "samples": "v", "axes": axes,
+        "coordinates": {other: along},
+    }  # fmt: skip
+    one = study_of({"w": {**case, "input": source}}).workload("w")
+    found = one.product_outline(one.outline())
+    assert found.coordinates[other].values.tolist() == [5, 7]
+    assert found.axes[-1] == expected
