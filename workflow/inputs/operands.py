@@ -11,6 +11,7 @@ import numpy.typing as npt
 from argand import Precision
 
 from workflow.config.file_input import FileInput
+from workflow.config.formats import HDF5
 from workflow.data import Product, Staged, blank
 from workflow.inputs.axes import Operand as Operand
 from workflow.inputs.described import describe, present
@@ -94,6 +95,16 @@ def staged(
         refuse_nonfinite({**data, **drawn}, attributes, found.axes, never_in=never_in)
     attributes["axes"] = {name: str(header.map) for name, header in found.headers.items()}
     return Staged(data, found.axes, found.coordinates, attributes, drawn, found.units)
+
+
+def few(source: FileInput, operand: Operand) -> Array | None:
+    """Return the few values of an operand that says how others are read, before any job starts.
+
+    None where it is left out, or another workload's product or a reader makes it. Errors as of
+    `read_operand`.
+    """
+    given = getattr(source, operand.name) is not None and operand.name not in source.products()
+    return read_operand(source, operand) if given and source.format == HDF5 else None
 
 
 def cast(operands: Mapping[str, Array], precision: Precision) -> dict[str, Array]:

@@ -12,6 +12,7 @@ import numpy as np
 from argand import PRECISIONS, Device, Precision, SpectrumProblem
 from argand import spectrum as estimate
 from argand.spectrum.problem import spectrum_problem
+from argand.spectrum.window import scaled_window
 
 from workflow import spectral_axes
 from workflow.accuracy import Accuracy
@@ -79,7 +80,18 @@ class PowerSpectra(Dft):
                 f"input.window must have {length} values, as a segment has samples, "
                 f"got {found['window'].shape[0]}"
             )
+        self._check_coefficients(length)
         self._axes(outline)
+
+    def _check_coefficients(self, length: int) -> None:
+        """Raise InputError for a window of a dataset by which no power can be divided."""
+        values = None if self.case.input is None else operands.few(self.case.input, _WINDOW)
+        if values is None:
+            return
+        try:
+            scaled_window(values, length, self.case.scaling, 1.0)
+        except ValueError as error:
+            raise InputError(f"input.{error}") from None
 
     def staging(self, upstream: Mapping[str, Path] = NOTHING) -> Staged:
         """Return the operands samples (..., time) and window (N)."""

@@ -199,6 +199,22 @@ def test_mistakes_are_reported_before_a_job_starts(own: Path) -> None:
         power(**DRAWN, average=61).check()
 
 
+def test_a_window_that_no_power_is_divided_by_is_refused_before_a_job_starts(own: Path) -> None:
+    """Read where it is a dataset; the kernel would refuse it at the run."""
+    with h5py.File(own, "a") as file:
+        file["zeros"] = np.zeros(64)
+        file["difference"] = np.r_[np.ones(32), -np.ones(32)]
+        file["nan"] = np.r_[np.nan, np.ones(63)]
+    for window, scaling, said in (
+        ("zeros", "density", "input.window must not be zero everywhere"),
+        ("difference", "spectrum", "input.window must have a sum other than 0 at scaling 'spec"),
+        ("nan", "density", "input.window must be finite"),
+    ):
+        with pytest.raises(InputError, match=said):
+            power(**source(own, window=window), scaling=scaling).check()
+    power(**source(own, window="difference")).check()
+
+
 @pytest.mark.parametrize("detrend", [None, "constant", "linear"])
 def test_nan_is_refused_or_let_through(own: Path, detrend: str | None) -> None:
     with h5py.File(own, "a") as file:
