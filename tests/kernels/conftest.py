@@ -10,7 +10,7 @@ from argand.runtime.plans import tuned_plans
 
 from tests.kernels.compiled import ARCHS
 from tests.kernels.gemm.tuning_cases import card
-from tests.kernels.runtime.graph_cases import no_cached_call
+from tests.kernels.runtime.launch.graph_cases import no_cached_call
 
 __all__ = ["no_cached_call"]
 

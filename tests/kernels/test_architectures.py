@@ -26,7 +26,7 @@ from argand.softmax.heuristics import plan_softmax
 from argand.softmax.legality import check_softmax_plan
 from argand.softmax.plan import SoftmaxForm
 
-from tests.kernels.gemm.mma_plans import mma_plan
+from tests.kernels.gemm.sm80.mma_plans import mma_plan
 from tests.kernels.precisions import SOFTMAX, TENSOR
 
 OTHERS = [arch for arch in ARCHITECTURES if arch.target != WGMMA_TARGET]

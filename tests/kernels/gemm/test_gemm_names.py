@@ -21,7 +21,7 @@ from argand.gemm.sm90.scheduler import TileDivision, divide
 from argand.runtime.launch import kernel_trace
 from argand.runtime.plan import PlanError
 
-from tests.kernels.gemm.mma_plans import mma_plan
+from tests.kernels.gemm.sm80.mma_plans import mma_plan
 from tests.kernels.precisions import TENSOR
 
 HOPPER = arch_for(90)

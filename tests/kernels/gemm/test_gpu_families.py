@@ -28,7 +28,7 @@ from tests.kernels.gemm.product_cases import (
     stored,
     summation,
 )
-from tests.kernels.gemm.wgmma_cases import first_choices, overridden
+from tests.kernels.gemm.sm90.wgmma_cases import first_choices, overridden
 from tests.kernels.precisions import SINGLE_HALF, TENSOR
 
 pytestmark = pytest.mark.gpu

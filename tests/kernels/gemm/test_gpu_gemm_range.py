@@ -30,7 +30,7 @@ from tests.kernels.gemm.product_cases import (
     repeats_bit_for_bit,
     summation,
 )
-from tests.kernels.gemm.wgmma_cases import first_choices, overridden
+from tests.kernels.gemm.sm90.wgmma_cases import first_choices, overridden
 from tests.kernels.precisions import SCALED, SPLIT, TENSOR
 
 pytestmark = pytest.mark.gpu

@@ -22,7 +22,7 @@ from tests.kernels.gemm.product_cases import (
     repeats_bit_for_bit,
     stored,
 )
-from tests.kernels.gemm.wgmma_cases import overridden
+from tests.kernels.gemm.sm90.wgmma_cases import overridden
 from tests.kernels.precisions import IN_TF32, SCALED
 from workflow.accuracy.product_accuracy import assess_product
 from workflow.accuracy.references import product_reference

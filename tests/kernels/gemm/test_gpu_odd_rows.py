@@ -17,7 +17,7 @@ from argand.gemm.sm80.tiles import mma_tiles
 
 from tests.kernels.compiled import ARCHS
 from tests.kernels.gemm.product_cases import normal
-from tests.kernels.gemm.wgmma_cases import choices, overridden
+from tests.kernels.gemm.sm90.wgmma_cases import choices, overridden
 from tests.kernels.precisions import TENSOR
 
 pytestmark = pytest.mark.gpu

@@ -10,7 +10,7 @@ from argand import PRECISIONS, GemmPlan, gemm, launched
 from argand.gemm.question import GemmSizes
 
 from tests.kernels.gemm.product_cases import normal
-from tests.kernels.gemm.wgmma_cases import first_choices, overridden
+from tests.kernels.gemm.sm90.wgmma_cases import first_choices, overridden
 from tests.kernels.precisions import TENSOR
 
 pytestmark = pytest.mark.gpu

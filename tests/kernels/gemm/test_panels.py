@@ -16,7 +16,7 @@ from argand.gemm.panels import Panels, panels_by_time
 from argand.gemm.question import GemmSizes, OperandTraits, Question
 from argand.gemm.sm80.slices import partial_bytes
 
-from tests.kernels.gemm.mma_plans import mma_plan
+from tests.kernels.gemm.sm80.mma_plans import mma_plan
 
 ARCH, SM_COUNT = arch_for(HOPPER), 132
 SQUARE = GemmSizes(1, 4096, 4096, 4096)

@@ -31,7 +31,7 @@ from argand.runtime.plan import WGMMA_TARGET, is_legal
 
 from tests.covers import EXHAUSTIVE
 from tests.kernels.compiled import ARCHS, LAYOUTS, Candidate, Kernels, assert_clean, offered
-from tests.kernels.gemm.mma_plans import mma_plan
+from tests.kernels.gemm.sm80.mma_plans import mma_plan
 from tests.kernels.precisions import TENSOR
 
 TYPES = ("complex64", "complex128")

@@ -24,7 +24,7 @@ from argand.gemm.heuristics import choose
 from argand.gemm.question import GemmSizes, OperandTraits, Question
 from argand.gemm.sm80.heuristics import cut_tiles, estimated_microseconds, plan_mma
 
-from tests.kernels.gemm.mma_plans import mma_plan
+from tests.kernels.gemm.sm80.mma_plans import mma_plan
 
 RECORD = Path(__file__).with_name("recorded_triangles.csv")
 SM_COUNT = 132

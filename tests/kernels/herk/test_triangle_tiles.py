@@ -17,7 +17,7 @@ from argand.gemm.sm80.plan import MmaPlan
 from argand.gemm.sm90.scheduler import Tiles, raster_group_m
 from argand.runtime.plan import PlanError
 
-from tests.kernels.gemm.mma_plans import mma_plan
+from tests.kernels.gemm.sm80.mma_plans import mma_plan
 from tests.kernels.precisions import TENSOR
 
 

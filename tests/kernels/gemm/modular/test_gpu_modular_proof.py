@@ -14,7 +14,7 @@ from argand.gemm.modular.proof import WrongProductError
 from argand.runtime.compile import loading
 
 from tests.covers import EXHAUSTIVE
-from tests.kernels.gemm.test_gpu_modular import (
+from tests.kernels.gemm.modular.test_gpu_modular import (
     COUNTS,
     TYPES,
     modular_launch,

@@ -10,7 +10,7 @@ from argand.device import arch_for
 from argand.gemm.question import GemmSizes
 from argand.gemm.sm90.epilogue_times import stores_directly
 
-from tests.kernels.gemm.wgmma_cases import choices
+from tests.kernels.gemm.sm90.wgmma_cases import choices
 from tests.kernels.precisions import TENSOR
 
 pytestmark = [pytest.mark.gpu, pytest.mark.usefixtures("wgmma")]

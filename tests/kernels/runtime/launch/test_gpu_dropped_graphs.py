@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from argand import dft, gemm
 
-from tests.kernels.runtime.graph_cases import CALLS, HOW, forget_calls, operands
+from tests.kernels.runtime.launch.graph_cases import CALLS, HOW, forget_calls, operands
 
 pytestmark = [pytest.mark.gpu, pytest.mark.usefixtures("wgmma", "no_cached_call")]
 

@@ -9,9 +9,17 @@ import pytest
 from argand import gemm, pack
 from argand.gemm.question import GemmSizes
 
-from tests.kernels.gemm.wgmma_cases import first_choices, overridden
+from tests.kernels.gemm.sm90.wgmma_cases import first_choices, overridden
 from tests.kernels.precisions import TENSOR
-from tests.kernels.runtime.graph_cases import CALLS, HOW, SHAPE, graphs, one_by_one, operands, same
+from tests.kernels.runtime.launch.graph_cases import (
+    CALLS,
+    HOW,
+    SHAPE,
+    graphs,
+    one_by_one,
+    operands,
+    same,
+)
 
 pytestmark = [pytest.mark.gpu, pytest.mark.usefixtures("wgmma", "no_cached_call")]
 

@@ -15,7 +15,7 @@ from argand import gemm
 
 from tests.kernels.gemm.product_cases import normal
 from tests.kernels.precisions import SCALED
-from tests.kernels.runtime.graph_cases import forget_calls
+from tests.kernels.runtime.launch.graph_cases import forget_calls
 
 pytestmark = [pytest.mark.gpu, pytest.mark.usefixtures("wgmma", "no_cached_call")]
 SHAPE = (131, 75, 1100)

@@ -13,7 +13,7 @@ from argand import gemm
 from argand.runtime.launch.backlog import BEHIND_SECONDS
 from argand.runtime.measuring import timing as gpu_timing
 
-from tests.kernels.runtime.graph_cases import CALLS, HOW, graphs, one_by_one, operands, same
+from tests.kernels.runtime.launch.graph_cases import CALLS, HOW, graphs, one_by_one, operands, same
 
 _HELD_AGAIN = 10
 

@@ -12,8 +12,8 @@ from argand import gemm
 from argand.gemm.question import GemmSizes
 
 from tests.kernels.gemm.product_cases import normal
-from tests.kernels.gemm.wgmma_cases import first_choices, overridden
-from tests.kernels.runtime.graph_cases import forget_calls
+from tests.kernels.gemm.sm90.wgmma_cases import first_choices, overridden
+from tests.kernels.runtime.launch.graph_cases import forget_calls
 
 pytestmark = [pytest.mark.gpu, pytest.mark.usefixtures("wgmma", "no_cached_call")]
 SHAPE = (2000, 2300, 300)

@@ -11,7 +11,7 @@ from argand.gemm.choice import GemmChoice
 from argand.gemm.fma.plan import FMA_PLANS, MAX_K, FmaPlan
 
 from tests.kernels.gemm.product_cases import OPS, check, normal, repeats_bit_for_bit, stored
-from tests.kernels.gemm.wgmma_cases import overridden
+from tests.kernels.gemm.sm90.wgmma_cases import overridden
 
 pytestmark = [pytest.mark.gpu, pytest.mark.usefixtures("wgmma")]
 UNSCALED = ("tf32", "3xtf32", "bf16")

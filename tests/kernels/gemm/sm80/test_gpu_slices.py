@@ -32,7 +32,7 @@ from tests.kernels.gemm.product_cases import (
     stored,
     summation,
 )
-from tests.kernels.gemm.wgmma_cases import overridden
+from tests.kernels.gemm.sm90.wgmma_cases import overridden
 from tests.kernels.precisions import SCALED, SINGLE_HALF, SPLIT, TENSOR
 
 pytestmark = [pytest.mark.gpu, pytest.mark.usefixtures("wgmma")]

@@ -11,8 +11,7 @@ from argand import gemm, launched, pack
 from argand.gemm.modular.problem import Piece
 
 from tests.covers import examples
-from tests.kernels.gemm.product_cases import stored
-from tests.kernels.gemm.test_gpu_modular import (
+from tests.kernels.gemm.modular.test_gpu_modular import (
     FAMILIES,
     TYPES,
     modular_launch,
@@ -20,6 +19,7 @@ from tests.kernels.gemm.test_gpu_modular import (
     same_bits,
     smallest_pieces,
 )
+from tests.kernels.gemm.product_cases import stored
 
 pytestmark = pytest.mark.gpu
 __all__ = ["modular_launch", "smallest_pieces"]

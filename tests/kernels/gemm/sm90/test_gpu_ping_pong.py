@@ -13,9 +13,9 @@ from argand.gemm.question import GemmSizes
 from argand.precision import HALF_FORMATS
 
 from tests.kernels.gemm.product_cases import Expected, normal, repeats_bit_for_bit, stored
-from tests.kernels.gemm.wgmma_cases import choices, overridden
+from tests.kernels.gemm.sm90.wgmma_cases import choices, overridden
 from tests.kernels.precisions import TENSOR
-from tests.kernels.runtime.graph_cases import forget_calls
+from tests.kernels.runtime.launch.graph_cases import forget_calls
 
 pytestmark = [pytest.mark.gpu, pytest.mark.usefixtures("wgmma")]
 

@@ -12,7 +12,7 @@ from argand.gemm.candidates import candidates
 from argand.gemm.question import GemmSizes, OperandTraits, Question
 
 from tests.kernels.gemm.product_cases import assert_within, magnitude, normal, summation
-from tests.kernels.gemm.wgmma_cases import choices, overridden
+from tests.kernels.gemm.sm90.wgmma_cases import choices, overridden
 
 pytestmark = [pytest.mark.gpu, pytest.mark.usefixtures("wgmma")]
 

@@ -10,7 +10,7 @@ import pytest
 from argand.runtime.cpu import scipy_blas
 from argand.runtime.cpu.scipy_blas import is_limited, on_one_core
 
-from tests.kernels.runtime.forked import holds_in_a_child
+from tests.kernels.runtime.cpu.forked import holds_in_a_child
 
 
 @pytest.fixture

@@ -31,7 +31,7 @@ from tests.kernels.gemm.product_cases import (
     stored,
     summation,
 )
-from tests.kernels.gemm.wgmma_cases import choices, first_choices, overridden
+from tests.kernels.gemm.sm90.wgmma_cases import choices, first_choices, overridden
 from tests.kernels.precisions import SINGLE_HALF, SPLIT, TENSOR
 from workflow.accuracy import bounds
 from workflow.accuracy.bounds import rounded_once

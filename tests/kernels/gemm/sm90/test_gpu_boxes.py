@@ -10,7 +10,7 @@ from argand import gemm
 from argand.gemm.question import GemmSizes
 from argand.gemm.sm90.plan import STORE_BOX_SIDE
 
-from tests.kernels.gemm.wgmma_cases import choices, overridden
+from tests.kernels.gemm.sm90.wgmma_cases import choices, overridden
 
 pytestmark = [pytest.mark.gpu, pytest.mark.usefixtures("wgmma")]
 COPIED = 1 << 27

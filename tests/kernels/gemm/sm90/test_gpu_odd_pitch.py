@@ -27,7 +27,7 @@ from tests.kernels.gemm.product_cases import (
     stored,
     summation,
 )
-from tests.kernels.gemm.wgmma_cases import overridden
+from tests.kernels.gemm.sm90.wgmma_cases import overridden
 
 pytestmark = [pytest.mark.gpu, pytest.mark.usefixtures("wgmma")]
 IN_PLACE = ("tf32", "3xtf32", "bf16")
@@ -181,7 +181,7 @@ def test_a_plan_that_shifts_no_odd_line_is_wrong(cp: Any, monkeypatch: pytest.Mo
             return x, y, odd._replace(offset=odd.offset + 16)
 
         monkeypatch.setattr(WgmmaMaps, "addresses", unshifted)
-        from tests.kernels.runtime.graph_cases import forget_calls
+        from tests.kernels.runtime.launch.graph_cases import forget_calls
 
         forget_calls()
         wrong = gemm(a, b, precision="tf32")

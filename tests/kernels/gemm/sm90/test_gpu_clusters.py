@@ -13,7 +13,7 @@ from argand.gemm.question import GemmSizes
 from argand.precision import HALF_FORMATS
 
 from tests.kernels.gemm.product_cases import OPS, check, normal, repeats_bit_for_bit, stored
-from tests.kernels.gemm.wgmma_cases import choices, overridden
+from tests.kernels.gemm.sm90.wgmma_cases import choices, overridden
 from tests.kernels.precisions import TENSOR
 
 pytestmark = [pytest.mark.gpu, pytest.mark.usefixtures("wgmma")]

@@ -19,7 +19,7 @@ from argand.runtime.plan import PlanError
 
 from tests.covers import covered
 from tests.kernels.compiled import ARCHS, LAYOUTS, refused
-from tests.kernels.gemm.mma_plans import mma_plan
+from tests.kernels.gemm.sm80.mma_plans import mma_plan
 from tests.kernels.precisions import SCALED, TENSOR
 
 FORMS = list(product([(1, 1), (16, 100_000), (4096, 4096), (1, 70_000)], (1, 2), LAYOUTS))

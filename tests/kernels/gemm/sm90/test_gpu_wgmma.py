@@ -15,9 +15,9 @@ from argand.gemm.question import GemmSizes
 from argand.gemm.sm90.scheduler import divide, min_saved_k
 
 from tests.kernels.gemm.product_cases import OPS, SHAPES, check, normal, repeats_bit_for_bit, stored
-from tests.kernels.gemm.wgmma_cases import choices, first_choices, overridden
+from tests.kernels.gemm.sm90.wgmma_cases import choices, first_choices, overridden
 from tests.kernels.precisions import TENSOR
-from tests.kernels.runtime.graph_cases import forget_calls
+from tests.kernels.runtime.launch.graph_cases import forget_calls
 
 pytestmark = [pytest.mark.gpu, pytest.mark.usefixtures("wgmma")]
 Array = npt.NDArray[Any]

@@ -8,7 +8,7 @@ import pytest
 from argand.runtime.cpu import threads
 from argand.runtime.cpu.threads import on_all_cores
 
-from tests.kernels.runtime.forked import holds_in_a_child
+from tests.kernels.runtime.cpu.forked import holds_in_a_child
 
 
 @pytest.fixture(autouse=True)

@@ -20,7 +20,7 @@ from benchmarks.gemm.shapes import SUITES, Shape
 from benchmarks.harness.device_memory import most_allocated
 from tests.kernels.gemm.product_cases import check, normal
 from tests.kernels.precisions import SINGLE_HALF, TENSOR
-from tests.kernels.runtime.graph_cases import forget_calls
+from tests.kernels.runtime.launch.graph_cases import forget_calls
 
 pytestmark = pytest.mark.gpu
 
