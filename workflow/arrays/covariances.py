@@ -29,6 +29,8 @@ COVARIANCES = Operand("covariances", ("time", "polarization", "frequency", "ante
 """The operand of images and of weights of beams."""
 CROSSED = ("xy", "yx", "rl", "lr", "hv", "vh")
 """Polarizations whose visibilities are not power, in whatever case a file has them."""
+STOKES = tuple("IQUV")
+"""Names of Stokes parameters in capitals."""
 
 
 def placed(found: Staged) -> Staged:
@@ -95,6 +97,21 @@ def _check_same(what: str, row: Coordinate, column: Coordinate) -> None:
         f"input.select.covariances: rows and columns must be of the same {what}, got {rows} and "
         f"{columns} from entry {first} on; select the same entries of both"
     )
+
+
+def check_added(outline: Staged) -> None:
+    """Raise InputError where polarizations that are added up are Stokes parameters.
+
+    I is the power of both feeds; with Q, U or V the sum is that of nothing.
+    """
+    found = outline.coordinates.get("polarization")
+    names = [] if found is None else [str(name) for name in found.values.tolist()]
+    stokes = [name for name in names if name.upper() in STOKES]
+    if stokes and len(names) > 1:
+        raise InputError(
+            f"sum: polarization must be of powers of feeds, such as xx and yy, got "
+            f"{', '.join(names)}; leave it out, and each has an image, or take one by input.select"
+        )
 
 
 def checked_values(staged: Staged, *, silent: bool = False) -> Staged:

@@ -22,7 +22,13 @@ from workflow.arrays.antenna_places import (
     mirrored,
     unresolved,
 )
-from workflow.arrays.covariances import COVARIANCES, check_covariances, checked_values, placed
+from workflow.arrays.covariances import (
+    COVARIANCES,
+    check_added,
+    check_covariances,
+    checked_values,
+    placed,
+)
 from workflow.config.case import Case
 from workflow.config.formats import FORMATS
 from workflow.config.image_case import ImageCase
@@ -87,6 +93,8 @@ class Image(Workload):
         found, given = self.outline(upstream), self.case.input
         if given is not None:
             check_covariances(found, FORMATS[given.format].covariance)
+            if "polarization" in self.case.sum:
+                check_added(found)
         how = "take others by input.select" if given else "make it smaller, or frequencies.start_hz"
         check_near(found.coordinates, "input.covariances" if given else "radius_m", how)
 

@@ -123,3 +123,25 @@ def test_weights_are_of_the_feeds_whose_power_they_are_made_of(power: Any, feeds
     """Voltages of x have the weights of covariances of xx."""
     found = of_voltages(Coordinate(np.array(power), "", "polarization"))
     assert found.values.tolist() == feeds
+
+
+@pytest.mark.parametrize(("names", "wrong"), [("IQUV", True), ("iv", True), ("I", False)])
+def test_stokes_parameters_are_not_added_up(tmp_path: Path, names: str, wrong: bool) -> None:
+    with h5py.File(tmp_path / "r.h5", "w") as file:
+        file["r"] = np.ones((len(names), 3, 3), np.complex64)
+    place = {"values": [0, 1, 3], "units": "m", "axis": "antenna"}
+    image = {
+        "kind": "image", "directions": {"n": 3, "field_of_view_deg": 10}, "sum": ["polarization"],
+        "input": {
+            "file": str(tmp_path / "r.h5"), "covariances": "r",
+            "axes": ["polarization", "antenna", "column"],
+            "coordinates": {
+                "frequency": {"values": [1e8], "units": "Hz"}, "polarization": list(names),
+                "east": place, "north": place,
+            },
+        },
+    }  # fmt: skip
+    if wrong:
+        said = f"sum: polarization must be of powers of feeds, such as xx and yy, got {names[0]}, "
+        assert error_of(image).startswith(said)
+    check_study(study_of({**image, "sum": []} if wrong else image))
