@@ -15,11 +15,7 @@ from benchmarks.attack.campaign import Attack, Campaign
 from benchmarks.attack.damage import JOBS, damage
 from benchmarks.attack.disks import full, read_only
 from benchmarks.attack.doors import doors
-from benchmarks.attack.hostile_circuits import REFUSED as REFUSED_CIRCUITS
-from benchmarks.attack.hostile_circuits import circuits
-from benchmarks.attack.hostile_files import BUILDERS, files
-from benchmarks.attack.hostile_studies import NAMES, reports, studies
-from benchmarks.attack.hostile_studies import REFUSED as REFUSED_STUDIES
+from benchmarks.attack.html_names import NAMES, reports
 from benchmarks.attack.interruptions import kills, two_runs
 from benchmarks.attack.wrong_results import KINDS, planted
 from benchmarks.harness.tables import Table, parser
@@ -28,9 +24,6 @@ ROOT = Path(__file__).resolve().parents[2]
 _WHAT = "bits, words, pages, chunks, cuts of"
 ATTACKS = (
     Attack("doors", "links, pipes, folders where results go; strangers' kernels", doors, 1, 20, 20),
-    Attack("studies", "YAML that means harm", studies, 2, len(REFUSED_STUDIES), 400),
-    Attack("circuits", "OpenQASM that means harm", circuits, 2, len(REFUSED_CIRCUITS), 400),
-    Attack("files", "HDF5 that means harm, read within limits", files, 3, len(BUILDERS), 2000),
     *(
         Attack(f"api-{name}", f"25 calls of {name}, nasty data", fuzz(name), 1, 10)
         for name in CALLS
