@@ -130,9 +130,7 @@ def _power(r: Any, z: Any) -> Any:
     m[..., :n, :n] = m[..., n:, n:] = r.real
     m[..., n:, :n] = r.imag
     np.negative(m[..., n:, :n], out=m[..., :n, n:])
-    formed = _multiplied(m, z, ONE_CORE)
-    formed *= z[:, None]
-    return np.add.reduce(np.add.reduce(formed, 2), 0)
+    return _summed(_multiplied(m, z, ONE_CORE), z)
 
 
 def _complex_weights(turns: Any, kind: str) -> Any:
@@ -144,10 +142,18 @@ def _complex_weights(turns: Any, kind: str) -> Any:
 
 def _complex_power(r: Any, w: Any) -> Any:
     """Return the power as `_power` does, by complex products."""
-    parts = _multiplied(r.astype(w.dtype, copy=False), w, ONE_CORE_COMPLEX).view(w.real.dtype)
-    parts *= w.view(w.real.dtype)[:, None]
-    sums = np.add.reduce(np.add.reduce(parts, 2), 0)
+    formed = _multiplied(r.astype(w.dtype, copy=False), w, ONE_CORE_COMPLEX)
+    sums = _summed(formed.view(w.real.dtype), w.view(w.real.dtype))
     return sums[:, ::2] + sums[:, 1::2]
+
+
+def _summed(formed: Any, weights: Any) -> Any:
+    """Return the sums (matrix, direction) of products (channel, matrix, row, direction) by weights.
+
+    One step multiplies and adds a row at a time, so the products are never in memory.
+    """
+    sums = np.einsum("cmap,cap->cmp", formed, weights)
+    return np.add.reduce(sums, 0) if len(sums) > 1 else sums[0]
 
 
 def _multiplied(m: Any, z: Any, most: int) -> Any:
