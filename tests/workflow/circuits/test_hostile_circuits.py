@@ -75,6 +75,9 @@ def path(tmp_path: Path) -> Path:
         (HEAD + "qreg q[1]; rx(10^1000) q[0];", "circuit: gate rx has no matrix: "),
         (HEAD + "qreg q[1]; rx(1/0) q[0];", "cannot divide by zero"),
         (HEAD + "opaque o a; qreg q[1]; o q[0];", "gate o has no matrix"),
+        (HEAD + "gate r a { r a; } qreg q[1]; r q[0];", "'r' is not defined in this scope"),
+        (HEAD + "gate s a { r a; } gate r a { s a; } qreg q[1];", "'r' is not defined"),
+        (HEAD + "qreg q[1]; rx(9^9^9^9) q[0];", "must be finite, got inf"),
         (
             HEAD + f"gate w {','.join(f'a{i}' for i in range(30))} {{h a0;}}\n"
             f"qreg q[30]; creg c[30]; measure q->c; w {','.join(WIDE)};",

@@ -107,6 +107,10 @@ def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
     for path in (tmp_path / "study.yaml", Path("/dev/null")):
         with pytest.raises(StudyError, match=r"cannot be read \(a pipe or a device"):
             load_study(path)
+    for name in (tmp_path / "study.yaml", "/dev/zero"):
+        given = {"x": {"kind": "gemm", "input": {"file": str(name), "a": "a", "b": "b"}}}
+        with pytest.raises(StudyError, match="is a pipe or a device, not a file"):
+            check_study(load_study({"workloads": given}))
 
 
 def test_keys_that_are_no_text(tmp_path: Path) -> None:
