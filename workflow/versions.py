@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
 from importlib import metadata
@@ -16,13 +17,20 @@ _PACKAGES = ("numpy", "scipy", "h5py", "cupy-cuda12x", "cupy-cuda13x", "torch", 
 def versions() -> str:
     """Return the versions that matter to a number, as ``name version`` separated by semicolons."""
     found = [f"argand {argand.__version__}", f"python {platform.python_version()}"]
-    for package in _PACKAGES:
+    found += versions_of(_PACKAGES)
+    found += [f"driver {driver}" for driver in _driver()]
+    return "; ".join(found)
+
+
+def versions_of(packages: Sequence[str]) -> list[str]:
+    """Return ``name version`` of each package that is installed."""
+    found = []
+    for package in packages:
         try:
             found.append(f"{package} {metadata.version(package)}")
         except metadata.PackageNotFoundError:
             continue
-    found += [f"driver {driver}" for driver in _driver()]
-    return "; ".join(found)
+    return found
 
 
 def _driver() -> list[str]:

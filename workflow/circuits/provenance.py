@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from workflow.circuits.registers import registers_of
 from workflow.inputs.provenance import file_attributes
 from workflow.inputs.source_attributes import ATTRIBUTES, kept_text
+from workflow.versions import versions_of
 
 if TYPE_CHECKING:
     from qiskit import QuantumCircuit
@@ -28,8 +29,12 @@ _COMMENT = re.compile(r"\"[^\"\n]*\"|'[^'\n]*'|//([^\n]*)|/\*(.*?)\*/", re.DOTAL
 def with_circuit(
     attributes: Mapping[str, Any], path: Path, circuit: QuantumCircuit
 ) -> dict[str, Any]:
-    """Return the attributes of what is staged with those of a circuit and its file."""
+    """Return the attributes of what is staged with those of a circuit and its file.
+
+    Among them are the versions of Qiskit and its importer, whose matrices those of the gates are.
+    """
     found = {**attributes, **file_attributes("circuit", path)}
+    found["circuit_read_by"] = "; ".join(versions_of(("qiskit", "qiskit-qasm3-import")))
     own = (circuit.metadata or {}).get("said", {})
     said = {key: kept_text(text) for key, text in own.items()}
     if comments := leading_comments(path):

@@ -23,7 +23,7 @@ from workflow.circuits.fused_gates import TargetedGate, fused, passes_of_width
 from workflow.circuits.qasm3_program import control_in_words
 from workflow.circuits.qasm_cost import parsable
 from workflow.circuits.qasm_text import QasmError, parser_message
-from workflow.circuits.resets import without_first_resets
+from workflow.circuits.resets import without_waits
 from workflow.config.circuit import MOST_GATES, MOST_QUBITS, MOST_UPDATES, Circuit
 from workflow.storage.files import absent, is_file
 from workflow.storage.memory import in_words, machine_memory
@@ -64,8 +64,8 @@ def circuit_of(given: Circuit, rng: np.random.Generator) -> QuantumCircuit:
 def load_circuit(path: Path) -> QuantumCircuit:
     """Return a circuit from an OpenQASM 2 file, with the gates that older Qiskit exporters assumed.
 
-    Resets of qubits that are still |0> are left out (`resets.first_resets`). Qiskit is given no
-    path: neither the file's nor one to look for others. Raises CircuitError.
+    Delays, and resets of qubits that are still |0>, are left out (`resets.without_waits`). Qiskit
+    is given no path: neither the file's nor one to look for others. Raises CircuitError.
     """
     if not is_file(path):
         raise CircuitError(f"circuit.file: {absent(path)}")
@@ -82,7 +82,7 @@ def load_circuit(path: Path) -> QuantumCircuit:
             custom_classical=qiskit.qasm2.LEGACY_CUSTOM_CLASSICAL,
         )
         found.metadata = {"registers": given.names, "said": given.said}
-        return without_first_resets(found)
+        return without_waits(found)
     except QasmError as error:
         raise CircuitError(f"circuit.file: {error}") from error
     except qiskit.qasm2.QASM2ParseError as error:

@@ -1,4 +1,7 @@
-"""Resets with which a circuit begins, as OpenQASM 3's own examples do: its qubits are |0> then."""
+"""What a circuit has beside its evolution: delays, and resets with which it begins.
+
+OpenQASM 3's own examples begin with resets, whose qubits are |0> then; schedules have delays.
+"""
 
 from __future__ import annotations
 
@@ -13,14 +16,16 @@ if TYPE_CHECKING:
     from workflow.config.statevector_case import StatevectorCase
 
 _KEY = "resets"
+_DELAY = "delay"
 
 
-def without_first_resets(circuit: QuantumCircuit) -> QuantumCircuit:
-    """Return a circuit without the resets of qubits on which nothing acts before.
+def without_waits(circuit: QuantumCircuit) -> QuantumCircuit:
+    """Return a circuit without its delays and the resets of qubits on which nothing acts before.
 
-    They leave |0> as it is. `first_resets` are these qubits.
+    These leave |0> as it is; `first_resets` are their qubits. A gate that the file defines under
+    the name ``delay`` has another one here.
     """
-    if "reset" not in circuit.count_ops():
+    if not {"reset", _DELAY} & circuit.count_ops().keys():
         return circuit
     touched: set[int] = set()
     resets: set[int] = set()
@@ -29,6 +34,8 @@ def without_first_resets(circuit: QuantumCircuit) -> QuantumCircuit:
         qubits = {circuit.find_bit(qubit).index for qubit in one.qubits}
         if one.operation.name == "reset" and not qubits & touched:
             resets |= qubits
+            continue
+        if one.operation.name == _DELAY:
             continue
         if one.operation.name != "barrier":
             touched |= qubits
@@ -40,7 +47,7 @@ def without_first_resets(circuit: QuantumCircuit) -> QuantumCircuit:
 
 
 def first_resets(circuit: QuantumCircuit) -> tuple[int, ...]:
-    """Return the qubits whose resets `without_first_resets` has left out, ascending."""
+    """Return the qubits whose resets `without_waits` has left out, ascending."""
     return tuple((circuit.metadata or {}).get(_KEY, ()))
 
 

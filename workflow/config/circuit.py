@@ -25,9 +25,10 @@ class Circuit(Model):
         None,
         description="OpenQASM 2 file, or what qiskit-qasm3-import reads of OpenQASM 3, and "
         "constants and loops over them, without classical control, or Qiskit's QPY of one circuit, "
-        "from Qiskit 1.3 on; a relative path starts where Snakemake runs. Matrices are Qiskit's; "
-        "under modifiers `U`, `u2` and `u3` have the phases of OpenQASM 3.0 and 3.1. A "
-        "`PauliEvolutionGate` is its synthesis, a Trotter product.",
+        "from Qiskit 1.3 on; a relative path starts where Snakemake runs. Matrices are Qiskit's, "
+        "up to a phase of the whole state; under modifiers `U`, `u2` and `u3` have the phases of "
+        "OpenQASM 3.0 and 3.1. A `PauliEvolutionGate` is its synthesis, a Trotter product. Delays "
+        "are left out, also beside noise.",
     )
     name: CircuitName | None = Field(None, description="A circuit that is built here.")
     qubits: int | None = Field(None, ge=1, le=MOST_QUBITS, description="Qubits of a named circuit.")

@@ -29,7 +29,7 @@ INPUT = "input"
 _OF_A_PRODUCT = (
     "workload", "kind", "precision", "parameters", "source", "source_sha256", "files_sha256",
     "datasets", "select", INPUT, ZEROS, LOST, LEFT_OUT, CAVEATS, "circuit",
-    "circuit_sha256", "seed", ATTRIBUTES, MADE_OF,
+    "circuit_sha256", "circuit_read_by", "seed", ATTRIBUTES, MADE_OF,
 )  # fmt: skip
 """Fields of a product's certificate that the certificates of further products keep."""
 

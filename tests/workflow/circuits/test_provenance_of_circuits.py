@@ -10,6 +10,7 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
+import qiskit
 from qiskit import QuantumCircuit, qpy
 
 from tests.workflow.chained_cases import study_of
@@ -57,6 +58,7 @@ def test_they_are_staged_with_the_circuit(tmp_path: Path) -> None:
     case = {"kind": "statevector", "circuit": {"file": str(path)}}
     found = study_of({"w": case}).workload("w").stage().attributes
     assert found["source_attributes"] == {"circuit": {"comments": "Bell, by Ada"}}
+    assert found["circuit_read_by"].startswith(f"qiskit {qiskit.__version__}; qiskit-qasm3-import ")
     with h5py.File(tmp_path / "s.h5", "w") as file:
         file["state"] = np.array([0, 1], np.complex64)
         file.attrs["author"] = "Grace"

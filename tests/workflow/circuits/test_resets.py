@@ -1,4 +1,4 @@
-"""Resets with which circuits begin, as the examples of OpenQASM 3 do."""
+"""Delays, and resets with which circuits begin, as the examples of OpenQASM 3 do."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from qiskit.circuit.library import RXGate
+from qiskit.quantum_info import Operator
 from test_chains import run
 
 from tests.workflow.chained_cases import study_of
@@ -47,6 +49,26 @@ def test_resets_of_zero_do_nothing(tmp_path: Path, head: str, noise: dict[str, A
 )
 def test_others_are_refused(tmp_path: Path, text: str, said: str) -> None:
     assert said in error_of(case(tmp_path, TWO + text))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{TWO}opaque delay(t) a; h q[0]; delay(100) q[0]; delay(3) q[1]; reset q[1]; x q[1];",
+        f"{THREE}h q[0]; delay[100ns] q[0]; delay[3us] q[1]; reset q[1]; x q[1];",
+    ],
+)
+def test_delays_do_nothing(tmp_path: Path, text: str) -> None:
+    case(tmp_path, text)
+    found = load_circuit(tmp_path / "c.qasm")
+    assert [one.operation.name for one in found.data] == ["h", "x"]
+    assert first_resets(found) == (1,)
+
+
+def test_a_gate_that_is_called_delay(tmp_path: Path) -> None:
+    case(tmp_path, f"{TWO}gate delay(t) a {{ rx(t) a; }} delay(1) q[0];")
+    (gate,) = load_circuit(tmp_path / "c.qasm").data
+    assert Operator(gate.operation) == Operator(RXGate(1))
 
 
 def test_resets_of_another_state_are_refused(tmp_path: Path) -> None:
