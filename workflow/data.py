@@ -25,6 +25,8 @@ TUNED_BEFORE = "frequency that the samples were tuned to"
 """Long name of the same coordinate in spectra, whose own frequencies are relative to it."""
 FIRST = "of the first sample that is transformed"
 """End of the long name of the time that the phases of a spectrum count from (`SELECTED`)."""
+ONLY = "the only one, of which nothing is known"
+"""End of the long name of inputs' polarization that is number 0 for want of others."""
 FALLING = "of samples whose frequencies fall"
 UPPER_EDGE = "whose upper edge is frequency 0 of the samples"
 REVERSED = (FALLING, UPPER_EDGE)

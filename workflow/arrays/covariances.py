@@ -15,7 +15,6 @@ from workflow.arrays.antenna_places import (
     lacking_places,
     refuse_geocentric,
 )
-from workflow.arrays.visibilities import ONLY
 from workflow.counted import listed
 from workflow.data import PLACES, Array, Coordinate, Staged
 from workflow.drawn import Stretched
@@ -37,8 +36,7 @@ def placed(found: Staged) -> Staged:
     """Return covariances with the places and names of antennas under their own names.
 
     In a product they stand along another axis, its inputs, and have the axis before their names.
-    The antennas of its inputs take the place of the numbers of inputs that are selected, and their
-    feed, where it has a name or a number, is the covariances' polarization.
+    The antennas of its inputs take the place of the numbers of inputs that are selected.
 
     Raises InputError where steering weights are of antennas of other names.
     """
@@ -49,12 +47,6 @@ def placed(found: Staged) -> Staged:
         if known is not None and known.long_name != NUMBERED.format("antenna"):
             check_agrees(COVARIANCES.name, "antenna", known, named)
         there["antenna"] = replace(named, long_name="antenna", axes=())
-    feeds = there.get("antenna_input_polarization")
-    known_feeds = feeds is not None and ONLY not in feeds.long_name and "polarization" not in there
-    if feeds is not None and known_feeds and len(np.unique(feeds.values)) == 1:  # more are refused
-        named_feeds = feeds.values.dtype.kind == "U"
-        said = "polarization of the inputs" if named_feeds else NUMBERED.format("polarization")
-        there["polarization"] = Coordinate(feeds.values[:1], "", said)
     return replace(found, coordinates=there)
 
 

@@ -12,11 +12,9 @@ import numpy as np
 import numpy.typing as npt
 from argand.herk.problem import Form, triangle_side
 
-from workflow.data import PLACES, Coordinate
+from workflow.data import ONLY, PLACES, Coordinate
 
 Array = npt.NDArray[Any]
-ONLY = "the only one, of which nothing is known"
-"""End of the long name of inputs' polarization that is number 0 for want of others."""
 
 
 def in_form(form: Form, full: Any) -> Any:

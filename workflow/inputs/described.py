@@ -12,11 +12,11 @@ from workflow.config.coordinate import axis_of
 from workflow.config.file_input import FileInput
 from workflow.config.formats import HDF5
 from workflow.config.mistakes import nearest
-from workflow.data import SELECTED, TAKEN, TUNED, Coordinate, Product
+from workflow.data import ONLY, SELECTED, TAKEN, TUNED, Coordinate, Product
 from workflow.files.input_error import InputError, Mistakes
 from workflow.inputs.agreement import check_agrees, differ, in_names, names_beside_count
 from workflow.inputs.axes import AxisError, Operand
-from workflow.inputs.coordinates import number_selected
+from workflow.inputs.coordinates import NUMBERED, number_selected
 from workflow.inputs.dimension_names import check_exchanged
 from workflow.inputs.given_axes import of_lacking, with_given
 from workflow.inputs.hdf5_operands import describe_coordinates, describe_operand
@@ -98,6 +98,7 @@ def describe(
     _place_selected(coordinates, source, headers)
     if not any(one.free for one in there):  # others work along axes of any names
         coordinates = of_waves(coordinates)
+    _place_feed(coordinates, headers)
     number_selected(coordinates, there, headers)
     return Described(headers, made, coordinates, left_out)
 
@@ -178,6 +179,28 @@ def _place_selected(
         long_name = one.long_name.replace(f" {TAKEN}", "")
         own = replace(one, long_name=long_name, axes=() if name == axis else (axis,))
         _carry(coordinates, source, lacking[0], {name: own})
+
+
+def _place_feed(coordinates: dict[str, Coordinate], headers: Mapping[str, OperandHeader]) -> None:
+    """Let the one feed of visibilities' inputs be the polarization, an axis that they lack.
+
+    Raises InputError where another operand is of another feed, by its name or its number.
+    """
+    feeds = coordinates.get("antenna_input_polarization")
+    names = [
+        key for key, one in headers.items()
+        if "column" in one.map.axes and "polarization" in one.map.missing
+    ]  # fmt: skip
+    if not names or feeds is None or ONLY in feeds.long_name or len(np.unique(feeds.values)) != 1:
+        return  # several are refused
+    named = feeds.values.dtype.kind == "U"
+    said = "polarization of the inputs" if named else NUMBERED.format("polarization")
+    one = Coordinate(feeds.values[:1], "", said)
+    others = [each for key, each in headers.items() if key not in names]
+    _check_numbers(names[0], "polarization", one, others)
+    known = coordinates.setdefault("polarization", one)
+    if (known.values.dtype.kind == "U") == named:
+        check_agrees(names[0], "polarization", known, one)
 
 
 def _read_otherwise(

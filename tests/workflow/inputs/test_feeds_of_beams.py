@@ -1,0 +1,111 @@
+"""Feeds of adaptive beams: one of covariances, weights and samples, by names and numbers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+import pytest
+from test_chains import run
+
+from tests.workflow.chained_cases import study_of
+from workflow.config.mistakes import StudyError
+from workflow.preflight.check import check_study
+
+
+@pytest.mark.parametrize(
+    ("voltages", "rows", "samples", "wrong"),
+    [
+        (":", "3:6", 0, "0, got 1"), (":", "0:3", 1, "1, got 0"), (1, ":", [0], "0, got 1"),
+        (":", "3:6", ":", "0 to 1, got 1"), (":", "3:6", 1, ""), ([1], ":", 1, ""),
+        ("1:", ":", "1:", ""),
+    ],
+)  # fmt: skip
+def test_adaptive_weights_are_of_the_feed_whose_number_their_inputs_have(
+    tmp_path: Path, voltages: Any, rows: str, samples: Any, wrong: str
+) -> None:
+    """Without names weights of feed 1 were multiplied with samples of feed 0."""
+    workloads = adaptive_beams(tmp_path, 2)
+    workloads["vis"]["input"]["select"] = {"voltages": {"polarization": voltages}}
+    inputs = {"covariances": {"input": rows, "conjugated_input": rows}}
+    workloads["w"]["input"]["select"] = inputs
+    workloads["b"]["input"]["select"] = {"samples": {"polarization": samples}}
+    study = study_of(workloads)
+    if wrong:
+        with pytest.raises(StudyError, match=f"operand along polarization, {wrong}; select"):
+            check_study(study)
+        return
+    check_study(study)
+    found = run(study, tmp_path / "run")
+    for name in ("w", "b"):
+        assert found[name].coordinates["polarization"].values.tolist() == [1]
+
+
+def test_the_only_feed_of_an_array_is_no_number_of_another(tmp_path: Path) -> None:
+    workloads = adaptive_beams(tmp_path, 1)
+    with h5py.File(tmp_path / "two.h5", "w") as file:
+        file["v"] = np.ones((2, 3, 8), np.complex64)
+    workloads["b"]["input"] |= {"file": str(tmp_path / "two.h5")}
+    for chosen in (":", 1):
+        workloads["b"]["input"]["select"] = {"samples": {"polarization": chosen}}
+        check_study(study_of(workloads))
+
+
+@pytest.mark.parametrize(
+    ("names", "rows", "weights", "wrong"),
+    [
+        ("xy", "0:3", 1, "y, got x"), ("xy", "3:6", [0], "x, got y"), ("xy", "3:6", 1, ""),
+        ("", "0:3", 1, "1, got 0"), ("", "3:6", 0, "0, got 1"), ("", "3:6", 1, ""),
+    ],
+)  # fmt: skip
+def test_adaptive_beams_are_steered_by_weights_of_the_feed_of_their_covariances(
+    tmp_path: Path, names: str, rows: str, weights: Any, wrong: str
+) -> None:
+    """Weights of another feed gave the product its name."""
+    vis = adaptive_beams(tmp_path, 2)["vis"]
+    with h5py.File(tmp_path / "w.h5", "w") as file:
+        file["w"] = np.ones((2, 4, 3), np.complex64)
+    given: dict[str, Any] = {
+        "file": str(tmp_path / "w.h5"), "weights": "w", "covariances": {"workload": "vis"},
+        "axes": {"weights": ["polarization", "beam", "antenna"]},
+        "select": {
+            "covariances": {"input": rows, "conjugated_input": rows},
+            "weights": {"polarization": weights},
+        },
+    }  # fmt: skip
+    if names:
+        given["coordinates"] = {"polarization": list(names)}
+        vis["input"]["coordinates"] = {**vis["input"]["coordinates"], "polarization": list(names)}
+    study = study_of({"vis": vis, "w": {"kind": "adaptive", "input": given, "loading": 1.0}})
+    if wrong:
+        with pytest.raises(StudyError, match=f"operand along polarization, {wrong}; select"):
+            check_study(study)
+        return
+    check_study(study)
+    one = study.workload("w").outline({"vis": study.workload("vis").product_outline(
+        study.workload("vis").outline())})  # fmt: skip
+    assert one.coordinates["polarization"].values.tolist() == [names[1:] or 1]
+
+
+def adaptive_beams(folder: Path, feeds: int) -> dict[str, dict[str, Any]]:
+    """Visibilities ``vis`` of 3 antennas, adaptive weights ``w`` of them, beams ``b`` by these."""
+    rng = np.random.default_rng(4)
+    with h5py.File(folder / "v.h5", "w") as file:
+        file["v"] = rng.normal(size=(feeds, 3, 8)) + 1j * rng.normal(size=(feeds, 3, 8))
+    axes = ["polarization", "antenna", "time"]
+    place = {"values": [0, 1, 3], "units": "m", "axis": "antenna"}
+    known = {"frequency": {"values": [1e8], "units": "Hz"}, "east": place, "north": place}
+    source = {"file": str(folder / "v.h5")}
+    return {
+        "vis": {"kind": "correlate", "input": {
+            **source, "voltages": "v", "axes": {"voltages": axes}, "coordinates": known,
+        }},
+        "w": {"kind": "adaptive", "beams": 4, "loading": 1.0, "input": {
+            "covariances": {"workload": "vis"},
+        }},
+        "b": {"kind": "beamforming", "input": {
+            **source, "samples": "v", "weights": {"workload": "w"}, "axes": {"samples": axes},
+        }},
+    }  # fmt: skip
