@@ -24,7 +24,7 @@ from qiskit.circuit.library import get_standard_gate_name_mapping
 from workflow.circuits import qiskit_circuits
 from workflow.circuits.fused_gates import passes_of_width
 from workflow.circuits.qiskit_circuits import CircuitError
-from workflow.circuits.registers import acted_on_after, registers_of
+from workflow.circuits.registers import acted_on_after, acted_on_measured, registers_of
 from workflow.circuits.resets import first_resets
 from workflow.config.circuit import Circuit
 from workflow.storage.files import is_file
@@ -43,7 +43,8 @@ class CircuitSize:
     ``staged`` maps a number of qubits to a number of gates: each gate of the circuit, or an upper
     bound or (of a long circuit) an estimate of those that they are fused to. ``registers`` are
     those of a file's circuit (`workflow.circuits.registers`), ``resets`` the qubits with whose
-    resets it begins, ``acted_on_after`` those on which gates act behind their measurement.
+    resets it begins, ``acted_on_after`` those on which gates act behind their last measurement,
+    ``acted_on_measured`` behind any.
     """
 
     qubits: int
@@ -52,6 +53,7 @@ class CircuitSize:
     registers: Mapping[str, Any] = field(default_factory=dict, compare=False)
     resets: tuple[int, ...] = ()
     acted_on_after: tuple[int, ...] = ()
+    acted_on_measured: tuple[int, ...] = ()
 
     @property
     def matrix_entries(self) -> int:
@@ -111,7 +113,8 @@ def _size_by_file(path: Path, state: tuple[int, int, int], fuse: int | None) -> 
     qiskit_circuits.check_unitary(circuit)
     widths = Counter(_widths(circuit, MOST_WIDTH if fuse is None else fuse, set()))
     gates, qubits = sum(widths.values()), circuit.num_qubits
-    of_file = registers_of(circuit), first_resets(circuit), acted_on_after(circuit)
+    acted_on = acted_on_after(circuit), acted_on_measured(circuit)
+    of_file = registers_of(circuit), first_resets(circuit), *acted_on
     if fuse is None:
         return CircuitSize(qubits, gates, dict(widths), *of_file)
     bound = CircuitSize(qubits, gates, {fuse: gates}, *of_file)

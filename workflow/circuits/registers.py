@@ -60,6 +60,23 @@ def acted_on_after(circuit: QuantumCircuit) -> tuple[int, ...]:
     return tuple(sorted({qubit_of[bit] for bit in changed}))
 
 
+def acted_on_measured(circuit: QuantumCircuit) -> tuple[int, ...]:
+    """Return the qubits on which gates act after any measurement of them.
+
+    Gates keep them (`qiskit_circuits.check_unitary`), so of all values only those of observables
+    with X or Y there depend on the measurement: it makes them 0.
+    """
+    measured: set[int] = set()
+    changed: set[int] = set()
+    for one in circuit.data:
+        qubits = {circuit.find_bit(qubit).index for qubit in one.qubits}
+        if one.operation.name == "measure":
+            measured |= qubits
+        elif measured and one.operation.name != "barrier":
+            changed |= qubits & measured
+    return tuple(sorted(changed))
+
+
 def qubits_of(staged: Staged) -> int:
     """Return the qubits of a staged state."""
     return int(staged.operands["state"].size).bit_length() - 1

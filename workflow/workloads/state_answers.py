@@ -104,13 +104,19 @@ class StateAnswers(Statevector):
     def check(self, upstream: Mapping[str, Product] = NOTHING) -> None:
         """Raise InputError also for qubits and Pauli strings that the circuit's do not fit."""
         super().check(upstream)
-        qubits = self._size().qubits
+        size = self._size()
         try:
-            chosen_qubits(self.case.probabilities or (), qubits)
-            for one in self.case.paulis():
-                parse_pauli(one, qubits)
+            chosen_qubits(self.case.probabilities or (), size.qubits)
+            paulis = [(one[0], parse_pauli(one, size.qubits)) for one in self.case.paulis()]
         except ValueError as error:
             raise InputError(f"{self.case.answer}: {error}") from None
+        for letters, pauli in paulis:
+            if found := [qubit for qubit in size.acted_on_measured if pauli.flips >> qubit & 1]:
+                raise InputError(
+                    f"observables: {letters!r} has X or Y on qubits {found}, which the circuit "
+                    "measures before it acts on them again: after that its value is 0; for that of "
+                    "the state without measurements, take them out of the circuit"
+                )
 
     def staging(self, upstream: Mapping[str, Path] = NOTHING) -> Staged:
         """Return `Statevector.staging`; raises InputError for a state that is not of norm 1."""

@@ -157,3 +157,22 @@ def test_what_does_not_fit_the_circuit_is_reported_before_a_job(
 ) -> None:
     with pytest.raises(InputError, match=said):
         workload(GHZ, **keys).check()
+
+
+def test_observables_of_qubits_that_are_measured_midway(tmp_path: Path) -> None:
+    """A measured qubit that a gate acts on again has 0 in X and Y, the state without it has not."""
+    path = tmp_path / "c.qasm"
+    first = 'OPENQASM 2.0; include "qelib1.inc"; qreg q[2]; creg c[2]; h q[0]; '
+    for behind in ("measure q[0] -> c[0]; cx q[0],q[1]; measure q -> c;", "cx q[0],q[1];"):
+        path.write_text(first + behind)
+        one = workload({"file": str(path)}, observables=["ZZ", "XI", "IZ"])
+        one.check()
+        np.testing.assert_allclose(computed(one)[1], [1, 0, 0], atol=1e-14)
+    path.write_text(first + "measure q[0] -> c[0]; cx q[0],q[1]; measure q -> c;")
+    for string in ("XX", "IY"):
+        with pytest.raises(InputError, match=rf"'{string}' has X or Y on qubits \[0\], which"):
+            workload({"file": str(path)}, observables=["ZZ", string]).check()
+    path.write_text(first + "cx q[0],q[1]; measure q -> c;")
+    last = workload({"file": str(path)}, observables=["XX"])
+    last.check()
+    np.testing.assert_allclose(computed(last)[1], [1], atol=1e-14)
