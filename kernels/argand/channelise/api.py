@@ -110,6 +110,6 @@ def channelise(
 
         return on_gpus(problem, x, coefficients, out)
     bank = FilterBank(problem, coefficients)
-    if bank.is_short and x is given:
+    if bank.is_kept and x is given:
         _CPU_CALLS.keep(key, bank)
     return bank(x, out)

@@ -17,19 +17,23 @@ from numpy.lib.stride_tricks import as_strided
 
 from argand.channelise.problem import ChanneliseProblem
 from argand.channelise.signal import rows_of, written_array
+from argand.device import available_cores
 from argand.dft.api import dft
 from argand.dft.scipy_transform import legacy
 from argand.runtime.cpu.quiet import quietly
 from argand.runtime.cpu.threads import on_all_cores
 
 Array = np.ndarray[Any, Any]
-_BLOCK_BYTES = 1 << 18
-"""Bytes of filtered samples that a thread transforms at a time: they fit L2."""
+_BLOCK_BYTES, _SHARED_BYTES = 1 << 20, 1 << 18
+"""Bytes of filtered samples that a thread transforms at a time, which leave L2 but not L3: each
+block takes 10 us beside its arithmetic. Cores share fewer in blocks of at least so many bytes."""
 _TILE_BYTES = 1 << 19
 """Bytes up to which the coefficients of all spectra of a block, of which NumPy's loops are longer,
 stay in a core's cache."""
 _FEW = 1 << 16
 """Filtered samples of a call below which threads are not worth their start."""
+_MOST_KEPT = 64
+"""Blocks of a filter bank up to which to make it again takes a part of a call's time."""
 
 
 @dataclass(frozen=True)
@@ -52,9 +56,10 @@ class FilterBank:
 
     def __init__(self, problem: ChanneliseProblem, coefficients: Array) -> None:
         self._problem = problem
-        #: Whether a call is so short that threads are not worth their start.
-        self.is_short = problem.rows * problem.spectra * problem.channels < _FEW
+        self._is_short = problem.rows * problem.spectra * problem.channels < _FEW
         self._blocks = list(_blocks(problem))
+        #: Whether calls of the same form are worth keeping it.
+        self.is_kept = len(self._blocks) <= _MOST_KEPT
         kind, width = problem.precision.real_output, 1 if problem.real else 2
         self._h = np.repeat(coefficients.astype(kind), width).reshape(problem.taps, -1)
         if problem.conjugate:
@@ -76,7 +81,7 @@ class FilterBank:
         rows = rows_of(x, len(problem.leading))
         target = found.reshape(problem.rows, problem.spectra, problem.bins)
         work = partial(_filtered_and_transformed, problem, rows, self._h, target)
-        if self.is_short:
+        if self._is_short:
             for block in self._blocks:
                 work(block)
         else:
@@ -88,7 +93,9 @@ def _blocks(problem: ChanneliseProblem) -> Iterator[_Block]:
     if not problem.spectra:
         return
     item = np.dtype(problem.dtype).itemsize
-    step = max(1, _BLOCK_BYTES // (item * problem.channels))
+    share = item * problem.rows * problem.spectra * problem.channels // available_cores()
+    size = min(_BLOCK_BYTES, max(_SHARED_BYTES, share))
+    step = max(1, size // (item * problem.channels))
     together = max(1, step * problem.phases // problem.spectra)
     for row in range(0, problem.rows, together):
         rows = slice(row, row + together)
