@@ -73,6 +73,7 @@ WITHIN_MHZ = [150.5, 150.625, 150.75, 150.875, 151.0, 151.125, 151.25, 151.375]
     ("by_file", "named", "taken", "select", "axes", "expected_mhz", "added_mhz"),
     [
         (False, "channel", 1, {}, None, WITHIN_MHZ, 151.0),
+        (False, "channel", 1, {"frequency": 3}, None, [150.875], 151.0),
         (True, "frequency", ":", {"coarse": 1}, ["coarse", "antenna", "time", "frequency"],
          WITHIN_MHZ, 151.0),
         (False, "frequency", ":", {"fine": 3}, ["frequency", "antenna", "time", "fine"],

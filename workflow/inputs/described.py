@@ -22,7 +22,7 @@ from workflow.inputs.given_axes import of_lacking, with_given
 from workflow.inputs.hdf5_operands import describe_coordinates, describe_operand
 from workflow.inputs.input_operand import OperandHeader
 from workflow.inputs.product_operand import ProductOperand
-from workflow.inputs.selected_offsets import of_waves
+from workflow.inputs.selected_offsets import ADDED, of_waves
 from workflow.readers import reader_of
 
 _NUMBERED_ALIKE = ("antenna", "polarization")
@@ -95,9 +95,10 @@ def describe(
             if axis in own and not (axis in coordinates or f"{axis}_name" in own):
                 _check_numbers(name, axis, own[axis], [headers[each.name] for each in plain])
         _carry(coordinates, source, name, own)
+    work_along_any = any(one.free for one in there)
+    coordinates = coordinates if work_along_any else of_waves(coordinates)
     _place_selected(coordinates, source, headers)
-    if not any(one.free for one in there):  # others work along axes of any names
-        coordinates = of_waves(coordinates)
+    coordinates = coordinates if work_along_any else of_waves(coordinates)  # of what was placed
     _place_feed(coordinates, headers)
     number_selected(coordinates, there, headers)
     return Described(headers, made, coordinates, left_out)
@@ -169,6 +170,7 @@ def _place_selected(
         lacking = [key for key, each in having.items() if axis in each.missing]
         several = any(each.shape[each.axes.index(axis)] > 1 for each in having.values())
         known = TAKEN in one.long_name or one.long_name == TUNED
+        known = known and ADDED not in one.long_name
         if others or not lacking or several or not known:
             continue
         del coordinates[selected]
