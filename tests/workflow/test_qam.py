@@ -30,6 +30,19 @@ def test_neighbours_differ_in_one_bit(order):
     assert (qam.bit_errors(pairs[:, 0], pairs[:, 1]) == 1).all()
 
 
+@pytest.mark.parametrize(
+    ("order", "codes"),
+    [(4, "0 1"), (16, "00 01 11 10"), (64, "000 001 011 010 110 111 101 100")],
+)
+def test_bits_are_mapped_as_in_802_11(order, codes):
+    """IEEE 802.11's tables of input bits, which of 16 and 64 symbols have I from -3 and -7 on."""
+    levels = np.arange(1 - order**0.5, order**0.5, 2) / {4: 2, 16: 10, 64: 42}[order] ** 0.5
+    for real, first in zip(levels, codes.split(), strict=True):
+        for imag, last in zip(levels, codes.split(), strict=True):
+            found = qam.modulated(np.array(int(first + last, 2)), order)
+            np.testing.assert_allclose(found, complex(real, imag))
+
+
 def test_far_and_missing_symbols_are_some_symbol():
     found = qam.hard_bits(np.array([1e30, -1e30j, complex(np.nan, np.nan)]), 64)
     assert ((found >= 0) & (found < 64)).all()

@@ -8,7 +8,7 @@ from typing import Any
 import h5py
 import numpy as np
 import pytest
-from argand import PRECISIONS
+from argand import PRECISIONS, beam_power
 from matplotlib.figure import Figure
 
 from tests.verdicts import is_right
@@ -58,6 +58,27 @@ def test_every_precision_verifies_and_a_wrong_power_does_not(detect: str, precis
         accuracy = one.assess(staged, reference, other, row, "cpu")
         assert not accuracy.verified
         assert accuracy.verdict == "wrong"
+
+
+@pytest.mark.parametrize("x_is_east", [True, False])
+def test_signs_of_stokes_parameters(x_is_east: bool) -> None:
+    """As docs/kinds.md has them beside the IAU's, of which V is of a direction that turns N to E.
+
+    The real fields are cos(a) cos(wt - p) to the north and sin(a) cos(wt - q) to the east.
+    """
+    turns = 2 * np.pi * np.arange(64) / 8
+    for angle, north, east, iau in (
+        (0, 0, 0, (1, 1, 0, 0)), (np.pi / 4, 0, 0, (1, 0, 1, 0)),
+        (np.pi / 4, 0, np.pi / 2, (1, 0, 0, 1)), (np.pi / 4, 0, -np.pi / 2, (1, 0, 0, -1)),
+    ):  # fmt: skip
+        fields = [
+            size * np.exp(1j * (turns - late))  # the analytic signal of the cosine
+            for size, late in ((np.cos(angle), north), (np.sin(angle), east))
+        ]
+        feeds = np.array(fields[::-1] if x_is_east else fields)[:, None]
+        found = beam_power(np.ones((2, 1, 1)), feeds, detect="stokes", integrate=64)
+        theirs = np.array([1, -1, 1, 1] if x_is_east else [1, 1, 1, -1])
+        np.testing.assert_allclose(found[:, 0, 0] / 64, theirs * iau, atol=1e-12)
 
 
 @pytest.mark.parametrize("beam", [0, 12, 24])
