@@ -16,7 +16,7 @@ from tests.covers import EXHAUSTIVE
 
 
 @pytest.mark.parametrize("precision", PRECISIONS if EXHAUSTIVE else ["fp32", "3xfp16", "bf16"])
-def test_every_call_is_within_its_bound(precision: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_product_is_within_its_bound(precision: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sanitized_gemm, "SHAPES", (Shape(7, 5, 3), Shape(9, 4, 6, batch=2)))
     found = dict(products(PRECISIONS[precision], np))
     assert {name for name in found if "7x5x3" in name} >= {

@@ -1,13 +1,18 @@
-"""The profiles: each repeats the default one, names existing rules, and mistakes are one line."""
+"""Profiles, environments of rules, and how the workflow is parsed: a mistake is one line."""
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
+from importlib.metadata import packages_distributions
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from snakemake_forks import run_beside_snakemake
 
 from workflow.profile import ProfileError, check_profile
 
@@ -81,3 +86,93 @@ def test_what_snakemake_alone_can_read_is_left_to_it(tmp_path: Path, profile: st
 @pytest.mark.parametrize("name", ["default", "slurm"])
 def test_ours_are_right(root: Path, name: str) -> None:
     check_profile(root / "profiles" / name)
+
+
+PARSED = """
+import sys
+from pathlib import Path
+from snakemake.api import SnakemakeApi
+from snakemake.settings.types import (
+    ConfigSettings, DeploymentMethod, DeploymentSettings, ResourceSettings,
+)
+
+for methods in ({DeploymentMethod.CONDA}, set()):
+    with SnakemakeApi() as api:
+        parsed = api.workflow(
+            resource_settings=ResourceSettings(cores=1),
+            config_settings=ConfigSettings(config={"study": "study.yaml"}),
+            deployment_settings=DeploymentSettings(deployment_method=methods),
+            snakefile=Path(sys.argv[1]),
+        )
+        rules = [rule for rule in parsed._workflow.rules if rule.script]
+        print(len(rules), *sorted({str(rule.conda_env) for rule in rules}))
+"""
+
+
+def test_is_named_where_it_is_made(root: Path, tmp_path: Path) -> None:
+    study = "device: cpu\nworkloads: {x: {kind: softmax, rows: 2, columns: 2}}\n"
+    (tmp_path / "study.yaml").write_text(study)
+    (tmp_path / "own.parsed.py").write_text(PARSED)
+    done = run_beside_snakemake(tmp_path / "own.parsed.py", str(root / "Snakefile"))
+    assert done.returncode == 0, done.stderr
+    conda, without = [line.split(maxsplit=1) for line in done.stdout.splitlines()]
+    assert int(conda[0]) == int(without[0]) > 10
+    assert conda[1].endswith("environment.yaml")
+    assert without[1] == "None"
+
+
+HIDDEN = """
+import sys
+HIDDEN = {hidden!r}
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in HIDDEN:
+            raise ModuleNotFoundError(f"{{name}} is not in envs/cpu.txt", name=name)
+sys.meta_path.insert(0, Finder())
+"""
+
+
+def normal(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def locked(root: Path) -> set[str]:
+    """The lock's packages; Snakemake imports every plugin that is installed, so also Slurm's."""
+    text = "".join((root / "envs" / f"{name}.txt").read_text() for name in ("cpu", "slurm"))
+    return {normal(name) for name in re.findall(r"^([A-Za-z0-9._-]+)(?:\[.*\])?==", text, re.M)}
+
+
+def hidden(root: Path) -> list[str]:
+    """Modules of packages that are installed here and not in the lock."""
+    known = locked(root) | {"argand", "pip", "setuptools"}
+    return sorted(
+        module
+        for module, owners in packages_distributions().items()
+        if module.isidentifier() and not known & set(map(normal, owners))
+    )
+
+
+def test_a_plan_needs_the_locked_packages_alone(root: Path, tmp_path: Path) -> None:
+    """An empty folder and ``pip install --require-hashes -r envs/cpu.txt`` are enough."""
+    left_out = hidden(root)
+    assert {"pytest", "xarray", "hypothesis"} <= set(left_out)
+    (tmp_path / "sitecustomize.py").write_text(HIDDEN.format(hidden=set(left_out)))
+    folder = tmp_path / "empty"
+    folder.mkdir()
+    environ = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    command = [sys.executable, "-m", "snakemake", "--snakefile", str(root / "Snakefile")]
+    done = subprocess.run(
+        [*command, "--cores", "1", "--dry-run"], cwd=folder, env=environ, capture_output=True,
+        text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "would do  answer   results/config/answer.html" in done.stderr
+    assert not (folder / "results").exists()
+
+
+def test_the_catalogue_promises_what_was_seen(root: Path) -> None:
+    """No conda channel and no image registry was reached: environments were written, not built."""
+    usage = yaml.safe_load((root / ".snakemake-workflow-catalog.yml").read_text())["usage"]
+    assert usage["software-stack-deployment"] == {"conda": False}
+    assert usage["report"] is True
+    assert "envs/cpu.txt" in usage["mandatory-flags"]["desc"]

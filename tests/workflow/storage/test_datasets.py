@@ -1,16 +1,19 @@
-"""Staged and run files: round trips, and errors that name the file."""
+"""Staged and run files, and the seal at the end of a file: round trips, errors that name it."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+import h5py
 import numpy as np
 import pytest
 
 from tests.workflow.whole_files import read_result, read_staged
 from workflow.data import Coordinate, Staged
+from workflow.storage.chunks import write_chunked
 from workflow.storage.datasets import DataError
 from workflow.storage.runs import Result, open_run, write_run
+from workflow.storage.seal import SealError, check_seal, checksummed_ranges, seal
 from workflow.storage.staged import write_staged
 
 
@@ -83,3 +86,18 @@ def test_a_run_that_fails_leaves_no_file(tmp_path: Path) -> None:
     with pytest.raises(RuntimeError, match="planted"), write_run(tmp_path / "w.h5", "w", {}):
         raise RuntimeError("planted")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_bytes_that_were_added_before_a_seal_are_refused(tmp_path: Path) -> None:
+    """A seal says where it stands: else the bytes between it and the data would be nobody's."""
+    path = tmp_path / "sealed.h5"
+    with h5py.File(path, "w", libver="v110") as file:
+        write_chunked(file, "x", np.arange(1000.0))
+        ranges = checksummed_ranges(file)
+    seal(path, ranges)
+    check_seal(path)
+    whole = path.read_bytes()
+    at = whole.rindex(b'{"end": ')
+    path.write_bytes(whole[:at] + bytes(8) + whole[at:])
+    with pytest.raises(SealError, match="bytes are missing or were added"):
+        check_seal(path)

@@ -9,7 +9,8 @@ from argand.gemm.candidates import candidates
 from argand.gemm.question import GemmSizes, OperandTraits, Question
 from argand.gemm.sm90.epilogue_times import sectors_factor
 
-HOPPER, SM_COUNT = arch_for(90), 132
+HOPPER = arch_for(90)
+SM_COUNT = 132
 
 
 @pytest.mark.parametrize("half", [False, True])

@@ -1,4 +1,4 @@
-"""Which kernels of an exact product wait for which."""
+"""Launches of exact products: which kernels wait for which, and pieces beyond what is allowed."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 from argand.gemm.modular.launch_order import KernelLaunch, dependencies
+
+from tests.kernels.without_device import without_device
 
 KERNEL: Any = None
 
@@ -50,3 +52,26 @@ def test_launches_that_clash_are_ordered_and_others_are_not(seed: int) -> None:
     # None waits for what another that it waits for waits for.
     for waits in found:
         assert not any(ordered[x, y] for x in waits for y in waits)
+
+
+SIDE = 4096
+
+
+def test_no_launch_of_it_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    """There would be thousands, which take the host some ten seconds."""
+    names = ("launch", "kept_launches", "problem")
+    modules = ("device", "runtime.calls.layout", "runtime.memory.workspace_limit")
+    with without_device(*modules, *(f"gemm.modular.{name}" for name in names)) as found:
+        _, device, layout, limits, launch, kept_launches, problem = found
+        made: list[Any] = []
+        monkeypatch.setattr(launch, "product_launch", lambda *given, **named: made.append(given))
+        arch = device.arch_for(90)
+        card = device.Device("cuda", "a card", 0, arch, 132)
+        lines = layout.Layout(SIDE, SIDE, SIDE, 1, 0, item=8, aligned=32)
+        product = problem.ModularProblem(
+            "complex64", 7, 1, lines, lines, None, lines, False, False, 1, 0
+        )
+        with pytest.raises(limits.WorkspaceError, match="in the smallest pieces") as raised:
+            kept_launches.launch_for(product, card, 16 << 10)
+        assert raised.value.needed > raised.value.allowed == 16 << 10
+        assert not made

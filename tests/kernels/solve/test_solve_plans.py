@@ -1,10 +1,18 @@
-"""Kernels around a factorization, without a GPU: they compile, and blocks divide the matrix."""
+"""Kernels of dense systems, without a GPU: they compile, and blocks fit and divide the matrix."""
 
 from __future__ import annotations
 
 import pytest
 from argand.device import Arch
 from argand.runtime.complex_types import ITEM
+from argand.solve.exchange_plan import (
+    MOVE_KERNEL,
+    ORDER_KERNEL,
+    move_source,
+    moved_columns,
+    order_bytes,
+    order_source,
+)
 from argand.solve.whole_plan import (
     COPY,
     MEASURE,
@@ -64,3 +72,27 @@ def test_grids() -> None:
     assert upper_grid(4096, 9) == (192, 4)
     assert copy_blocks(1, 1) == 1
     assert copy_blocks(64, 1) == 6
+
+
+def test_kernels_that_exchange_rows_compile(arch: Arch) -> None:
+    assert_clean(order_source(), arch.target, ORDER_KERNEL)
+    for dtype in ITEM:
+        assert_clean(move_source(dtype), arch.target, MOVE_KERNEL)
+
+
+@pytest.mark.parametrize("dtype", ITEM)
+def test_blocks_fit_shared_memory(arch: Arch, dtype: str) -> None:
+    assert moved_columns(2, dtype, arch) * ITEM[dtype] == 128
+    # Three blocks of a panel of 512 columns on a multiprocessor.
+    assert 3 * 1024 * moved_columns(1024, dtype, arch) * ITEM[dtype] <= 227 << 10
+    for moves in range(1, 40_000, 97):
+        columns = moved_columns(moves, dtype, arch)
+        assert columns & (columns - 1) == 0
+        assert moves * columns * ITEM[dtype] <= arch.shared_bytes
+        assert columns or moves * ITEM[dtype] > arch.shared_bytes
+
+
+def test_rows_that_do_not_fit_have_memory_elsewhere(arch: Arch) -> None:
+    most = arch.shared_bytes // 4
+    assert order_bytes(most - 512, 512, arch) == (4 * most, True)
+    assert order_bytes(most - 511, 512, arch) == (4 * 512, False)
