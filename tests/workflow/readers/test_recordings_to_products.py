@@ -129,5 +129,7 @@ def test_stokes_parameters_are_those_of_numpys_lines(tmp_path: Path, root: Path)
     np.testing.assert_allclose(
         power.data[:, :, 0].transpose(1, 2, 0), expected, rtol=1e-5, atol=1e-5 * expected.max()
     )
-    assert power.coordinates["frequency"].values.tolist() == (125 / 8 * np.arange(-8, 8)).tolist()
+    # The second of four channels of 250 Hz about 356.6875 MHz, and the channels within it.
+    frequency = 356_687_375 + 125 / 8 * np.arange(-8, 8)
+    assert power.coordinates["frequency"].values.tolist() == frequency.tolist()
     assert found["spectrogram"].data.shape == (2, 4, 31, 64)
