@@ -64,8 +64,8 @@ MISTAKES: list[tuple[dict[str, Any], str]] = [
     (
         {"kind": "dft", "axis": "time", "input": {"samples": SAMPLES, "file": "x.h5"}},
         "input.file must not be given where no operand is a dataset: samples is the product of "
-        "beams; beside products select, axes and units are allowed; file goes where data come in, "
-        "into the input of the workload that reads them from a file",
+        "beams; beside products select, axes, coordinates and units are allowed; file goes where "
+        "data come in, into the input of the workload that reads them from a file",
     ),
     (
         {
@@ -73,9 +73,8 @@ MISTAKES: list[tuple[dict[str, Any], str]] = [
             "axis": "time",
             "input": {"samples": SAMPLES, "coordinates": {"time": {"start": 0, "step_s": 1}}},
         },
-        "input.coordinates must not be given where no operand is a dataset: samples is the product "
-        "of beams; beside products select, axes and units are allowed; coordinates goes where data "
-        "come in, into the input of the workload that reads them from a file",
+        "input.coordinates.time: the product says it already; leave it out, or where "
+        "the product is wrong give it as {start: ..., step_hz: ..., replace: true}",
     ),
     (
         {"kind": "gemm", "input": {"a": SAMPLES, "b": "/b"}},

@@ -30,7 +30,7 @@ class RegularCoordinate(Model):
     replace: bool = Field(
         default=False,
         description="Whether they stand in place of what the file itself says of the axis, such as "
-        "a GUPPI header with wrong frequencies; of other formats than HDF5.",
+        "a GUPPI header with wrong frequencies; of other formats than HDF5, and of products.",
     )
 
     @model_validator(mode="after")

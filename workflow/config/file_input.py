@@ -230,9 +230,7 @@ class FileInput(Model):
         if datasets and self.file is None:
             raise ValueError(f"file: missing; {datasets[0]} is a dataset of it")
         if not datasets:
-            for key in (
-                "file", "coordinates", "sample_rate_hz", "zero_level", "flagged", "external",
-            ):  # fmt: skip
+            for key in ("file", "sample_rate_hz", "zero_level", "flagged", "external"):
                 if key in self.model_fields_set:
                     raise ValueError(beside_products(key, self.products()))
         return self
@@ -257,14 +255,19 @@ class FileInput(Model):
                 f"got {self.flagged}: "
                 + ("allow_nonfinite: true keeps NaN" if is_hdf5 else _NOTHING_TO_KEEP)
             )
+        beside = (
+            f"beside format: {self.format}, which has"
+            if not is_hdf5
+            else "beside products alone, which have"
+        )
+        has_datasets = is_hdf5 and self.file is not None
         for name, of in self.coordinates.items():
-            if not is_hdf5 and isinstance(of, str | DatasetCoordinate):
+            if not has_datasets and isinstance(of, str | DatasetCoordinate):
                 raise ValueError(
-                    f"coordinates.{name} must be equal steps or values beside format: "
-                    f"{self.format}, which has no datasets"
+                    f"coordinates.{name} must be equal steps or values {beside} no datasets"
                 )
             replaces = isinstance(of, RegularCoordinate | ListedCoordinate) and of.replace
-            if is_hdf5 and replaces:
+            if has_datasets and replaces:
                 raise ValueError(
                     f"coordinates.{name}.replace must not be given beside format: {HDF5}: what is "
                     "named here takes the place of what such a file has"

@@ -62,8 +62,8 @@ def beside_products(key: str, products: Mapping[str, str]) -> str:
     found = ", ".join(f"{name} is the product of {one}" for name, one in products.items())
     return (
         f"{key} must not be given where no operand is a dataset: {found}; beside products select, "
-        f"axes and units are allowed; {key} goes where data come in, into the input of the "
-        "workload that reads them from a file"
+        f"axes, coordinates and units are allowed; {key} goes where data come in, into the input "
+        "of the workload that reads them from a file"
     )
 
 

@@ -82,7 +82,7 @@ def describe(
     coordinates: dict[str, Coordinate] = {}
     left_out: dict[str, str] = {}
     with mistakes.kept():
-        if source.format != HDF5:
+        if source.format != HDF5 or not plain:
             coordinates = _of_lacking(source, there, made, check)
         elif plain:
             right = [one for one in plain if one.name in headers]
@@ -211,7 +211,17 @@ def _read_otherwise(
     """Return an operand that is another workload's product, or an array of a reader's."""
     if operand.name in (products := source.products()):
         of = products[operand.name]
-        return ProductOperand(operand, upstream[of], source, f"the product of {of}")
+        what = f"the product of {of}"
+        if source.file is not None:  # whose datasets or arrays coordinates are of
+            return ProductOperand(operand, upstream[of], source, what)
+        others = {key: upstream[one] for key, one in products.items() if key != operand.name}
+        of_others = [
+            name for name, given in source.coordinates.items()
+            if any(axis_of(name, given) in (source.axes_of(key) or other.axes)
+                   and name not in other.coordinates for key, other in others.items())
+        ]  # fmt: skip
+        given = with_given(upstream[of], source, operand.name, {}, of_others, check=check)
+        return ProductOperand(operand, given, source, what, source.coordinates)
     reader = reader_of(source, operand.name, check=check)
     name = reader.known(getattr(source, operand.name), f"input.{operand.name}")
     what, found = f"{name} of {source.path}", reader.outline(name)
@@ -226,7 +236,7 @@ def _read_otherwise(
 def _of_lacking(
     source: FileInput, operands: Sequence[Operand], made: Mapping[str, ProductOperand], check: bool
 ) -> dict[str, Coordinate]:
-    """Return what the study says of axes that no array of a reader's has, but an operand.
+    """Return what the study says of axes that no array of a reader's, or no product, has.
 
     Raises InputError for a coordinate of an axis that none has.
     """
@@ -236,7 +246,7 @@ def _of_lacking(
     lacking: dict[str, bool] = {}
     tuned: Coordinate | None = None
     for operand in operands:
-        if operand.name in source.products():
+        if operand.name in source.products() and source.file is not None:
             continue
         one = made.get(operand.name)
         if one is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -19,19 +19,22 @@ from workflow.inputs.equal_steps import given_coordinate, is_uneven, whole_axis
 
 
 def with_given(
-    product: Product, source: FileInput, operand: str, faults: Mapping[str, str], *, check: bool
-) -> Product:
-    """Return a reader's array with what the config says of axes of which the file says nothing.
+    product: Product, source: FileInput, operand: str, faults: Mapping[str, str],
+    of_others: Collection[str] = (), *, check: bool,
+) -> Product:  # fmt: skip
+    """Return a reader's array, or a product, with what the config says of axes that it does not.
 
     It may say the values of an axis too whose steps in the file are uneven, such as the clock of
     packets or subcarriers with a gap, because transforms need equal ones, and of any axis with
-    ``replace``. The values are those of the file's axis, before any selection. Raises InputError
-    for another number of values than the axis has entries, an axis that the file says as well, no
-    unit where there must be one, and an axis of which the config says nothing and the file
+    ``replace``. The values are those of the file's axis, before any selection. Of the names in
+    ``of_others``, of which another operand says nothing, what this one says stays. Raises
+    InputError for another number of values than the axis has entries, an axis that the file says as
+    well, no unit where there must be one, and an axis of which the config says nothing and the file
     something wrong, which stands in ``faults`` by the axis.
     """
     names = tuple(source.axes_of(operand) or product.axes)
     found, left = dict(product.coordinates), dict(faults)
+    of_workload = operand in source.products()  # of several one may say an axis, and not another
     for name, of in source.coordinates.items():
         along = axis_of(name, of)
         if along not in names or len(names) != len(product.axes):
@@ -42,10 +45,12 @@ def with_given(
             found[name] = _along(key, name, of, axis, length, names, check=check)
             continue
         replaces = isinstance(of, RegularCoordinate | ListedCoordinate) and of.replace
-        if axis in found and not is_uneven(found[axis]) and not replaces:
-            _check_equal(key, of, found[axis])
+        if axis in found and not replaces and (of_workload or not is_uneven(found[axis])):
+            if name in of_others:
+                continue
+            _check_equal(key, of, found[axis], "the product" if of_workload else "the file")
             continue
-        if replaces and axis not in found and axis not in left:
+        if replaces and axis not in found and axis not in left and not of_workload:
             raise InputError(f"{key}.replace: the file says nothing of {name}; leave it out")
         left.pop(axis, None)
         found[axis] = _of_axis(key, name, of, found.get(axis), length, check=check)
@@ -73,7 +78,7 @@ def of_lacking(
         key, kept_as = f"input.coordinates.{name}", operand_axis(name)
         replaces = isinstance(of, RegularCoordinate | ListedCoordinate) and of.replace
         if kept_as == "frequency" and tuned is not None and not replaces:
-            _check_equal(key, of, tuned)
+            _check_equal(key, of, tuned, "the file" if source.file else "the product")
         try:
             if given == name:
                 own, made = kept_as, _of_axis(key, name, of, None, 1, check=check)
@@ -86,8 +91,8 @@ def of_lacking(
     return found
 
 
-def _check_equal(key: str, of: Any, said: Coordinate) -> None:
-    """Raise InputError where the config says an axis that the file says, other than its names."""
+def _check_equal(key: str, of: Any, said: Coordinate, who: str) -> None:
+    """Raise InputError where the config says an axis that ``who`` says, other than its names."""
     values = said.values
     is_number = values.dtype.kind in "fiu"
     if isinstance(of, list) and not is_number and (
@@ -97,8 +102,8 @@ def _check_equal(key: str, of: Any, said: Coordinate) -> None:
     how = "start: ..., step_hz: ..." if is_number else "values: [...]"
     ends = f", {ends_in_words(said)}" if values.size and not is_blank(values) else ""
     raise InputError(
-        f"{key}: the file says it already{ends}; leave it out, or where the file is wrong "
-        f"give it as {{{how}, replace: true}}"
+        f"{key}: {who} says it already{ends}; leave it out, or where {who} is wrong give it as "
+        f"{{{how}, replace: true}}"
     )
 
 
