@@ -255,16 +255,13 @@ class FileInput(Model):
                 f"got {self.flagged}: "
                 + ("allow_nonfinite: true keeps NaN" if is_hdf5 else _NOTHING_TO_KEEP)
             )
-        beside = (
-            f"beside format: {self.format}, which has"
-            if not is_hdf5
-            else "beside products alone, which have"
-        )
+        beside = "products alone" if is_hdf5 else f"format: {self.format}"
         has_datasets = is_hdf5 and self.file is not None
         for name, of in self.coordinates.items():
             if not has_datasets and isinstance(of, str | DatasetCoordinate):
                 raise ValueError(
-                    f"coordinates.{name} must be equal steps or values {beside} no datasets"
+                    f"coordinates.{name} must be equal steps or values beside {beside}, without "
+                    "datasets"
                 )
             replaces = isinstance(of, RegularCoordinate | ListedCoordinate) and of.replace
             if has_datasets and replaces:

@@ -72,7 +72,7 @@ def test_an_axis_that_a_product_lacks_may_be_said() -> None:
     [
         ({"frequency": {"start": 1, "step_hz": 1}}, "frequency: the product says it already; "),
         ({"frequency": "/f"}, "frequency must be equal steps or values beside products alone, "
-         "which have no datasets"),
+         "without datasets"),
         ({"antena": list("abc")}, "antena: must be of an axis of the operands, ['polarization', "
          "'antenna', 'time', 'frequency'], got 'antena'; did you mean 'antenna'?"),
         ({"antenna": ["a", "b"]}, "antenna must have 3 values, got 2"),

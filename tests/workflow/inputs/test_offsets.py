@@ -14,13 +14,16 @@ from workflow.preflight.check import check_study
 
 
 def test_those_above_the_carrier_look_like_some(tmp_path: Path) -> None:
-    """A beam's phases and a UVH5 file by them would be wrong."""
+    """A beam's phases and a UVH5 file by them would be wrong.
+
+    Those of complex samples are added to their channel's frequency; of real ones 0 is an edge.
+    """
     path = tmp_path / "v.h5"
     with h5py.File(path, "w") as file:
-        file["v"] = np.ones((64, 3, 2), np.complex64)
+        file["v"] = np.ones((64, 3, 2), np.float32)
     place = {"axis": "antenna", "units": "m", "values": [0.0, 1.0, 2.0]}
     source = {
-        "file": str(path), "samples": "v", "axes": ["time", "antenna", "channel"],
+        "file": str(path), "samples": {"real": "v"}, "axes": ["time", "antenna", "channel"],
         "select": {"samples": {"channel": 1}},
         "coordinates": {
             "frequency": {"start": 150.0, "step": 5.0, "units": "MHz"}, "east": place,
@@ -28,7 +31,8 @@ def test_those_above_the_carrier_look_like_some(tmp_path: Path) -> None:
         },
     }  # fmt: skip
     bank: dict[str, Any] = {
-        "kind": "channelise", "channels": 4, "taps": 2, "axis": "time", "input": source,
+        "kind": "channelise", "channels": 4, "taps": 2, "axis": "time", "real": True,
+        "input": source,
     }  # fmt: skip
     above = {"voltages": {"workload": "bank"}, "select": {"voltages": {"frequency": "1:2"}}}
     beams = {"samples": {"workload": "bank"}, "select": {"samples": {"frequency": "1:2"}}}
@@ -36,8 +40,8 @@ def test_those_above_the_carrier_look_like_some(tmp_path: Path) -> None:
     written = {**site, "channel_width_hz": 1.0}
     said = (
         "must be those of waves as they arrive, from 0 Hz on, got 500000 to 500000 Hz (centre of "
-        "the channel, from frequency 0 of the samples); where these are offsets from a carrier, "
-        "`centre_hz` of the filter bank adds it"
+        "the channel, from frequency 0 of the samples, which are real); where these are offsets "
+        "from a carrier, `centre_hz` of the filter bank adds it"
     )
     for key, case in (
         ("uvh5: frequencies", {"kind": "correlate", "input": above, "uvh5": written}),

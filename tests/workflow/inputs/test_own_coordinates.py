@@ -91,8 +91,10 @@ def test_a_chain_keeps_places_names_and_what_was_selected(
     for product in (found["visibilities"], found["sky"]):
         one = product.coordinates["selected_fine_frequency"]
         assert (one.values.tolist(), one.units) == ([-0.5], "MHz")
-        assert one.long_name.endswith("that is selected")
+        assert "that is selected, which is in the frequencies of channels" in one.long_name
     sky = found["sky"].coordinates
+    for one in (found["visibilities"].coordinates["frequency"], sky["summed_frequency"]):
+        np.testing.assert_allclose(one.values, [159.5, 154.5, 149.5])
     assert (list(sky["antenna"].values), sky["antenna"].axes) == (NAMES[1:], ("antenna",))
     np.testing.assert_allclose(np.ptp(sky["antenna_position"].values, 0), 1e3 * np.ptp(enu[1:], 0))
 
