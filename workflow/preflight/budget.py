@@ -20,7 +20,7 @@ from argand.precision import any_precision
 from workflow.config.file_input import FileInput
 from workflow.counted import counted
 from workflow.data import Staged
-from workflow.steps.pieces import pieces_of, sizes
+from workflow.steps.pieces import pieces_of, sizes, written_bytes
 from workflow.steps.streaming import HOST_BYTES, exceeds, plan_chunks
 from workflow.storage.memory import in_words, machine_memory
 from workflow.storage.places import visible_above
@@ -148,12 +148,13 @@ def _sizes(chain: tuple[str, ...]) -> WorkloadSizes:
     """Return the bytes by what `Study.chain` says: a sweep's cases are checked once."""
     workload, outline = outlined(chain)
     precisions = _precisions(workload)
-    results = [_result_bytes(workload, outline, precision) for precision in precisions]
+    results = [written_bytes(workload, outline, precision) for precision in precisions]
     peers = ("fp64", "fp32") if workload.case.baselines != "none" else ()
-    of_peers = [_result_bytes(workload, outline, get_precision(peer)) for peer in peers]
+    of_peers = [written_bytes(workload, outline, get_precision(peer)) for peer in peers]
     pieces = pieces_of(workload, outline)
     automatic = workload.case.precision == "auto"
-    product = max(results) if automatic else _chosen(workload, outline)
+    chosen = precisions if automatic else [any_precision(workload.case.precision)]
+    product = max(written_bytes(workload, outline, precision) for precision in chosen)
     staged = sum(data.nbytes for data in outline.operands.values())
     in_fp64 = of_peers or any(one.output == "complex128" for one in precisions)
     return WorkloadSizes(
@@ -171,15 +172,6 @@ def _sizes(chain: tuple[str, ...]) -> WorkloadSizes:
 
 def _precisions(workload: Workload) -> list[Precision]:
     return [any_precision(name) for name in workload.case.precisions or ("fp64",)]
-
-
-def _chosen(workload: Workload, outline: Staged) -> int:
-    return _result_bytes(workload, outline, any_precision(workload.case.precision))
-
-
-def _result_bytes(workload: Workload, outline: Staged, precision: Precision) -> int:
-    wide = np.dtype(get_precision("fp64").output).itemsize
-    return sizes(workload, outline).result * np.dtype(precision.output).itemsize // wide
 
 
 def _too_long(study: Study, name: str, one: WorkloadSizes, device: Device | None) -> str:

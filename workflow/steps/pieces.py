@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from argand import get_precision
+from argand import Precision, get_precision
 
 from workflow.data import Staged
 from workflow.storage.staged import StagedFile
@@ -25,6 +25,7 @@ at least as large as that: else the work on what is shared would be most of it."
 class Sizes:
     """Bytes in fp64: of each operand of floating-point numbers, and of one result.
 
+    ``result`` is at least that of the operand which it is made in, ``written`` its own.
     ``formed`` is the product that a result is made of, which peers hold whole: beams before their
     power is summed.
     ``intermediate`` is `Workload.intermediate_bytes`.
@@ -32,6 +33,7 @@ class Sizes:
 
     operands: dict[str, int]
     result: int
+    written: int
     formed: int = 0
     intermediate: int = 0
 
@@ -53,16 +55,27 @@ def sizes(workload: Workload, outline: Staged) -> Sizes:
         for name, data in outline.operands.items()
         if data.dtype.kind in "fc"
     }
+    shape_of_result = workload.result_shape(outline)
     if workload.result_like:
-        other = 8 * int(np.prod(workload.result_shape(outline), dtype=object))
-        result = max(operands[workload.result_like], other)
-        return Sizes(operands, result, intermediate=workload.intermediate_bytes(outline))
+        is_real = workload.real_result or outline.operands[workload.result_like].dtype.kind == "f"
+        written = (8 if is_real else 16) * int(np.prod(shape_of_result, dtype=object))
+        result = max(operands[workload.result_like], written)
+        return Sizes(operands, result, written, intermediate=workload.intermediate_bytes(outline))
     shape = workload.shape(outline, get_precision("fp64"))
     batch = (shape.batch or 1) if workload.peers_hold_batch else 1
     formed = 16 * int(np.prod([batch, shape.m or 0, shape.n or 0], dtype=object))
     size = 8 if workload.real_result else 16
-    result = size * int(np.prod(workload.result_shape(outline), dtype=object))
-    return Sizes(operands, result, formed, workload.intermediate_bytes(outline))
+    result = size * int(np.prod(shape_of_result, dtype=object))
+    return Sizes(operands, result, result, formed, workload.intermediate_bytes(outline))
+
+
+def written_bytes(workload: Workload, outline: Staged, precision: Precision) -> int:
+    """Return the bytes of a result at a precision, as a run or a delivery writes it."""
+    written = sizes(workload, outline).written
+    if workload.wide_result:
+        return written
+    wide = np.dtype(get_precision("fp64").output).itemsize
+    return written * np.dtype(precision.output).itemsize // wide
 
 
 @dataclass(frozen=True)

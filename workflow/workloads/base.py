@@ -79,6 +79,8 @@ class Workload(ABC):
     """The operand that the result has the shape of; empty where it has its own (`result_shape`)."""
     real_result: ClassVar[bool] = False
     """Whether the result is real though the operands are complex."""
+    wide_result: ClassVar[bool] = False
+    """Whether the result is in fp64 at every precision."""
     peers_hold_batch: ClassVar[bool] = True
     """Whether a peer holds the products (`Shape`) of a whole batch at once, or one at a time."""
 

@@ -86,6 +86,8 @@ class StateAnswers(Statevector):
     """Counts, expectation values or marginals of the state after a circuit."""
 
     operation: ClassVar[str] = ""  # of gates and of readout: no package has both
+    real_result: ClassVar[bool] = True
+    wide_result: ClassVar[bool] = True
     caption: ClassVar[str] = (
         "The 16 most frequent outcomes of counts or marginal probabilities, in the order of their "
         "numbers, or the expectation value of each Pauli string; of noisy circuits with their "

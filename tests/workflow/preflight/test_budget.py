@@ -224,6 +224,21 @@ def test_the_files_take_what_was_foretold(machine: dict[str, int], tmp_path: Pat
     )
 
 
+def test_answers_of_a_state_take_no_disk_of_its_size(machine: dict[str, int]) -> None:
+    """They were counted as large as the state, in the run file and as the product."""
+    state = {"kind": "statevector", "circuit": {"name": "ghz", "qubits": 25}, "baselines": "none",
+             "precisions": ["fp64", "fp32"]}  # fmt: skip
+    study = study_of(
+        x={**state, "observables": ["Z" * 25] * 3}, y={**state, "shots": 1000}, z=state
+    )
+    disk = {name: budget.disk_of(study, name) for name in "xyz"}
+    assert disk["x"]["stage"] > 512 << 20
+    assert (disk["x"]["run"], disk["x"]["deliver"]) == (2 * 3 * 8, 3 * 8)
+    assert disk["y"]["run"] == 2 * 1000 * 8
+    assert disk["z"]["run"] == 768 << 20
+    check_study(study_of(x={**state, "observables": ["Z" * 25]}))
+
+
 def test_operands_that_fill_the_disk_are_refused_before_one_is_written(
     machine: dict[str, int], tmp_path: Path
 ) -> None:
