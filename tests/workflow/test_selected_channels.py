@@ -136,6 +136,53 @@ def test_channels_of_an_array_have_the_frequencies_of_waves(
             check_study(study_of(chain))
 
 
+@pytest.mark.parametrize(("fine", "weights", "said"), [
+    (3, "adaptive", ""), (3, "coarse", ""),
+    (4, "adaptive", "149.875 to 151.875 MHz, got 150 to 152 MHz"),
+])  # fmt: skip
+def test_weights_of_channels_within_channels(
+    tmp_path: Path, fine: int, weights: str, said: str
+) -> None:
+    """Weights are of the same channels within coarse ones, or of all that are within these."""
+    places = {
+        name: {"values": [0, 3, 5], "units": "m", "axis": "antenna"} for name in ("east", "north")
+    }
+    samples = np.random.default_rng(2).normal(size=(len(COARSE_MHZ), 3, 8 * 8))
+    source = middle_channel(tmp_path / "v.h5", samples.astype(complex))
+    with h5py.File(tmp_path / "v.h5", "a") as file:
+        file["w"] = np.ones((len(COARSE_MHZ), 2, 3), np.complex64)
+    known = source["coordinates"]["frequency"]
+    source |= {"axes": ["frequency", "antenna", "time"], "select": {}}
+    source["coordinates"] = {"frequency": known, **places}
+    beams: dict[str, Any] = {
+        "weights": {"workload": "weights"}, "samples": {"workload": "bank"},
+        "select": {"samples": {"fine_frequency": fine}},
+    }  # fmt: skip
+    if weights == "coarse":
+        beams |= {
+            "file": source["file"], "weights": "w", "coordinates": {"frequency": known},
+            "axes": {"weights": ["frequency", "beam", "antenna"]},
+        }  # fmt: skip
+    chain = {
+        "bank": {**BANK, "input": source},
+        "vis": {"kind": "correlate", "input": {
+            "voltages": {"workload": "bank"}, "select": {"voltages": {"fine_frequency": 3}},
+        }},
+        "weights": {"kind": "adaptive", "beams": 1, "loading": 1.0, "input": {
+            "covariances": {"workload": "vis"},
+        }},
+        "beams": {"kind": "beamforming", "input": beams},
+    }  # fmt: skip
+    if said:
+        with pytest.raises(StudyError, match=said):
+            check_study(study_of(chain))
+        return
+    check_study(study_of(chain))
+    found = run(study_of(chain), tmp_path / "run")["beams"].coordinates["frequency"]
+    scale = {"Hz": 1e6, "MHz": 1.0}[found.units]
+    np.testing.assert_allclose(found.values, scale * np.array([149.875, 150.875, 151.875]))
+
+
 @pytest.mark.parametrize("by_file", [False, True])
 def test_two_operands_of_one_product_have_the_frequency_of_their_channel(
     tmp_path: Path, by_file: bool
@@ -241,30 +288,3 @@ def test_each_axis_of_channels_of_channels_has_a_name_of_its_own(tmp_path: Path)
     assert found["again"].axes == ("frequency", "time_frequency", "time_time_frequency")
     of_groups = ("frequency", "time_frequency", "time", "time_time_frequency")
     assert found["estimated"].axes == of_groups
-
-
-@pytest.mark.parametrize(
-    ("case", "axes", "other", "expected"),
-    [
-        (BANK, ["coarse", "time"], "frequency", "fine_frequency"),
-        ({"kind": "dft", "axis": "time"}, ["coarse", "time"], "frequency", "time_frequency"),
-        ({"kind": "dft", "axis": "time", "power": True, "length": 8}, ["coarse", "time"],
-         "frequency", "time_frequency"),
-        ({"kind": "dft", "axis": "frequency"}, ["pair", "frequency"], "delay", "frequency_delay"),
-    ],
-)  # fmt: skip
-def test_an_axis_that_comes_out_takes_no_name_that_stands_along_another(
-    tmp_path: Path, case: dict[str, Any], axes: list[str], other: str, expected: str
-) -> None:
-    """The frequencies of coarse channels, and the delays of pairs, were lost from products."""
-    with h5py.File(tmp_path / "v.h5", "w") as file:
-        file["v"] = np.ones((2, 64), np.complex64)
-    along = {"values": [5, 7], "units": "MHz" if other == "frequency" else "ns", "axis": axes[0]}
-    source = {
-        "file": str(tmp_path / "v.h5"), "samples": "v", "axes": axes,
-        "coordinates": {other: along},
-    }  # fmt: skip
-    one = study_of({"w": {**case, "input": source}}).workload("w")
-    found = one.product_outline(one.outline())
-    assert found.coordinates[other].values.tolist() == [5, 7]
-    assert found.axes[-1] == expected

@@ -89,19 +89,31 @@ def describe(
             wrong = [one for one in plain if one not in right]
             coordinates, left_out = describe_coordinates(source, right, check=check, wrong=wrong)
     mistakes.raise_all()
+    work_along_any = any(one.free for one in there)
     for name, one in made.items():
         own = one.coordinates()
+        if not work_along_any:
+            own = _as_another(coordinates.get("frequency"), own)
         for axis in _NUMBERED_ALIKE:
             if axis in own and not (axis in coordinates or f"{axis}_name" in own):
                 _check_numbers(name, axis, own[axis], [headers[each.name] for each in plain])
         _carry(coordinates, source, name, own)
-    work_along_any = any(one.free for one in there)
     coordinates = coordinates if work_along_any else of_waves(coordinates)
     _place_selected(coordinates, source, headers)
     coordinates = coordinates if work_along_any else of_waves(coordinates)  # of what was placed
     _place_feed(coordinates, headers)
     number_selected(coordinates, there, headers)
     return Described(headers, made, coordinates, left_out)
+
+
+def _as_another(known: Coordinate | None, own: Mapping[str, Coordinate]) -> dict[str, Coordinate]:
+    """Return an operand's coordinates with frequencies of waves, or of channels as another's are.
+
+    Weights may be of a channel within each of the samples' channels, or for all of these.
+    """
+    waves = of_waves(own)
+    differs = known is not None and "frequency" in waves and differ(known, waves["frequency"])
+    return dict(own) if differs else waves
 
 
 def _check_numbers(
