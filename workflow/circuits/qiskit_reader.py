@@ -72,11 +72,14 @@ def as_text(content: bytes, form: str) -> str:
 
 
 def _from_qpy(content: bytes) -> QuantumCircuit:
-    from qiskit import QuantumCircuit, qpy
+    from qiskit import QiskitError, QuantumCircuit, qpy
 
     try:
         programs = qpy.load(io.BytesIO(content))
-    except TypeError as error:  # as of Isometry, which is written without some of its arguments
+    except (TypeError, QiskitError) as error:
+        if isinstance(error, qpy.QpyError):
+            raise
+        # As of Isometry and UCGate, which are written without some of their arguments.
         raise ValueError(
             f"{error}; decompose() takes such a gate apart before it is written"
         ) from error

@@ -11,8 +11,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 from qiskit import QuantumCircuit, qpy
-from qiskit.circuit import Parameter
-from qiskit.circuit.library import DiagonalGate, GlobalPhaseGate, Isometry, PauliGate, UnitaryGate
+from qiskit.circuit import Instruction, Parameter
+from qiskit.circuit.library import (
+    DiagonalGate,
+    GlobalPhaseGate,
+    Isometry,
+    PauliGate,
+    UCGate,
+    UnitaryGate,
+)
 from qiskit.quantum_info import Operator, random_clifford
 from scipy.stats import unitary_group
 
@@ -161,15 +168,18 @@ def many_qubits() -> bytes:
     return content.replace(one, struct.pack("!II", 1 << 31, 5))
 
 
-def not_read_back() -> bytes:
+def not_read_back(gate: Instruction) -> bytes:
     """A gate that Qiskit 2 writes without some of its arguments."""
     found = QuantumCircuit(2)
-    found.append(Isometry(np.eye(4)[:, :2], 0, 0), [0, 1])
+    found.append(gate, [0, 1])
     return written(found)
 
 
 WRONG = [
-    pytest.param(not_read_back, "decompose() takes such a gate apart", id="isometry"),
+    pytest.param(lambda: not_read_back(Isometry(np.eye(4)[:, :2], 0, 0)),
+                 "decompose() takes such a gate apart", id="isometry"),
+    pytest.param(lambda: not_read_back(UCGate([np.eye(2), np.diag([1, 1j])])),
+                 "decompose() takes such a gate apart", id="multiplexed"),
     pytest.param(unbound, "parameters without a value", id="unbound"),
     pytest.param(many_qubits, "it is QPY that", id="qubits", marks=pytest.mark.exhaustive),
     pytest.param(lambda: written(circuit(), circuit()), "must hold one circuit", id="two",
