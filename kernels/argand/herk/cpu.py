@@ -17,18 +17,18 @@ from argand.gemm.modular.api import modular_gemm
 from argand.gemm.modular.exact import RANGES
 from argand.gemm.modular.moduli import EXACT
 from argand.gemm.pairs import Pairs
+from argand.herk.cpu_by_herk import alone_by_scipy, each_by_numpy
 from argand.herk.cpu_dot import dotted
-from argand.herk.cpu_gather import gathered, gathered_alone, is_gathered
+from argand.herk.cpu_gather import alone, by_each, by_steps, gathered, is_gathered
 from argand.herk.cpu_lower import (
     Steps,
-    herk_alone,
     hermitian_rows,
+    is_by_each,
     is_multiplied,
     lower_of,
-    trans_of,
 )
 from argand.herk.cpu_matmul import weight
-from argand.herk.cpu_mirror import is_few, mirror, mirrored, upper_mask
+from argand.herk.cpu_mirror import is_few, mirror, mirrored
 from argand.herk.cpu_padded import is_padded, padded
 from argand.herk.cpu_parts import at_a_time, in_parts
 from argand.herk.cpu_real import real_products, takes_real_products
@@ -74,14 +74,16 @@ def prepared(problem: HerkProblem, a: Array | Pairs, c: Array | None) -> Run:
             return padded(problem)
     matched = hermitian_rows(problem)
     by_herk = dotted(problem) is None and not is_multiplied(problem, matched)
-    alone = problem.batch == 1 and by_herk
-    if alone and is_gathered(problem):
-        return gathered_alone(problem)
-    if alone and is_few(problem.n):
-        return _alone(problem)
+    if by_herk and problem.batch == 1:
+        if is_gathered(problem):
+            return gathered(problem, alone)
+        if is_few(problem.n):
+            return alone_by_scipy(problem)
+    if by_herk and is_by_each(problem):
+        return gathered(problem, by_each) if is_gathered(problem) else each_by_numpy(problem)
     lower, start = lower_of(problem, matched), 0 if by_herk else matched
     if is_gathered(problem, start):
-        return gathered(problem, lower, is_hermitian=start == problem.n)
+        return gathered(problem, by_steps(lower), is_hermitian=start == problem.n)
     run = _several(problem, lower, start)
     if start and weight(problem) > ONE_CORE_COMPLEX and openblas_threads() == 1:
         return _while_one_thread(problem, run)
@@ -104,31 +106,6 @@ def _is_plain(problem: HerkProblem, a: Array | Pairs, c: Array | None) -> bool:
         return False
     exact = problem.precision is not None and problem.precision.exact_operands
     return exact and problem.alpha == 1 and problem.form == "full"
-
-
-def _alone(problem: HerkProblem) -> Run:
-    """Return what computes the only product of a problem that `_is_plain`, by `herk_alone`.
-
-    NumPy's matmul of a small matrix takes longer.
-    """
-    copyto, conjugate, upper = np.copyto, np.conjugate, upper_mask(problem.n)
-    routine, trans, shape = herk_alone(problem), trans_of(problem.op), problem.shape
-    empty, square, dtype = np.empty, problem.shape[-2:], np.dtype(problem.dtype)
-    flat = len(shape) == 2
-
-    def run(a: Array, c: Array | None = None, out: Array | None = None) -> Array:
-        found = empty(square, dtype)  # SciPy would fill memory of its own with zeros
-        transposed = found.T
-        routine(1.0, a.T if flat else a.reshape(a.shape[-2:]).T, 0.0, transposed, trans, 0, 1)
-        copyto(found, conjugate(transposed), where=upper)
-        if not flat:
-            found = found.reshape(shape)
-        if out is None:
-            return found
-        out[...] = found
-        return out
-
-    return run
 
 
 def _several(problem: HerkProblem, lower: Steps, start: int) -> Run:

@@ -58,27 +58,56 @@ def _routine(dtype: str) -> Callable[..., None] | None:
     return found
 
 
+def has_numpy_herk(dtype: str) -> bool:
+    """Return whether NumPy's BLAS has an address of herk (`lapack_address`)."""
+    return lapack_address(f"{PREFIX[dtype]}herk") is not None
+
+
+def calls_of_numpy(
+    op: Op, operands: Array, products: Array
+) -> tuple[Callable[..., None], list[tuple[Any, ...]]]:
+    """Return herk of NumPy's BLAS, and its arguments for each of some matrices.
+
+    They name contiguous memory of operands and of products, of which herk computes the lower
+    triangles. It takes one core for products of few numbers alone.
+    """
+    k = operands.shape[-1 if op == "N" else -2]
+    herk, first, leading, last = _arguments(op, k, products)
+    places = zip(_places(operands), _places(products), strict=True)
+    return herk, [(*first, a, *leading, c, last) for a, c in places]
+
+
 def numpy_herk(k: int, op: Op, out: Array) -> Callable[[Array], None]:
     """Return what computes the lower triangle of op(A) op(A)^H in ``out`` by NumPy's BLAS.
 
-    A is contiguous and writable, with k columns after its op, as ctypes takes no other. NumPy's has
-    an address (`lapack_address`), and takes one core for a product of this size.
+    A has k columns after its op; ctypes takes none but contiguous and writable memory.
     """
-    address = lapack_address(f"{PREFIX[str(out.dtype)]}herk")
-    assert address is not None
-    at, integer, n = ctypes.byref, ctypes.c_int64, len(out)
-    real = ctypes.c_float if out.dtype == np.complex64 else ctypes.c_double
-    first = (
-        at(ctypes.c_char(b"U")), at(ctypes.c_char(b"C" if op == "N" else b"N")), at(integer(n)),
-        at(integer(k)), at(real(1)),
-    )  # fmt: skip
-    last = (
-        at(integer(k if op == "N" else n)), at(real(0)), ctypes.c_void_p(out.ctypes.data),
-        at(integer(n)),
-    )  # fmt: skip
-    herk, memory_of = ctypes.PYFUNCTYPE(None)(address), ctypes.c_char.from_buffer
+    herk, first, leading, last = _arguments(op, k, out)
+    rest = (*leading, *_places(out[None]), last)
+    at, memory_of = ctypes.byref, ctypes.c_char.from_buffer
 
     def run(a: Any) -> None:
-        herk(*first, at(memory_of(a)), *last)
+        herk(*first, at(memory_of(a if a.flags.carray else a.copy())), *rest)
 
     return run
+
+
+def _arguments(
+    op: Op, k: int, products: Array
+) -> tuple[Callable[..., None], tuple[Any, ...], tuple[Any, ...], Any]:
+    """Return NumPy's herk, its arguments before A, those between A and C, and the last one."""
+    address = lapack_address(f"{PREFIX[str(products.dtype)]}herk")
+    assert address is not None
+    at, integer, n = ctypes.byref, ctypes.c_int64, products.shape[-1]
+    real = ctypes.c_float if products.dtype == np.complex64 else ctypes.c_double
+    rows, columns = at(integer(n)), at(integer(k))
+    trans, leading = (b"C", columns) if op == "N" else (b"N", rows)
+    first = at(ctypes.c_char(b"U")), at(ctypes.c_char(trans)), rows, columns, at(real(1))
+    return ctypes.PYFUNCTYPE(None)(address), first, (leading, at(real(0))), rows
+
+
+def _places(matrices: Array) -> list[Any]:
+    """Return the place of each matrix in contiguous memory, as an argument."""
+    memory = (ctypes.c_char * matrices.nbytes).from_buffer(matrices.data)
+    step = matrices.nbytes // len(matrices)
+    return [ctypes.byref(memory, i * step) for i in range(len(matrices))]

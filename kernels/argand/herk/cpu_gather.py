@@ -2,28 +2,33 @@
 
 Lower triangles and the conjugates of all numbers lie one behind the other, so that one gather makes
 a new result of both. NumPy's steps that mirror triangles in place take a call of few numbers twice
-as long, as they make views of it and skip by a mask.
-
-`gathered`, `gathered_alone` and `_gathered_by_numpy` have the whole call written out: one more call
-of Python takes 2 to 3% of a small product (docs/experiments/2026-11-28-small-calls-on-a-cpu.md).
+as long, as they make views of it and skip by a mask. What computes the triangles is made with the
+memory that it writes, so that a call makes no views either.
 """
 
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from itertools import starmap
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from argand.herk.cpu_blas import numpy_herk
-from argand.herk.cpu_lower import Steps, herk_alone, is_shared, takes_threads, trans_of
+from argand.herk.cpu_blas import calls_of_numpy, has_numpy_herk, numpy_herk
+from argand.herk.cpu_lower import (
+    Steps,
+    herk_alone,
+    is_shared,
+    takes_threads,
+    trans_of,
+)
+from argand.herk.cpu_matmul import of_columns, of_rows
 from argand.herk.problem import HerkProblem
-from argand.runtime.complex_types import PREFIX
 from argand.runtime.cpu.kept_memory import KeptMemory
-from argand.runtime.cpu.numpy_blas import lapack_address
 from argand.runtime.cpu.quiet import quiet_context
 
 Array = npt.NDArray[Any]
@@ -33,23 +38,35 @@ _MOST_NUMBERS = 1 << 12
 _MOST_MIRRORED = 1 << 15
 """The same where all are mirrored; of complex128 a quarter."""
 _LEAST_K = 64
-"""k from which NumPy's herk by its address takes less time than SciPy's function."""
+"""k from which NumPy's herk by its address takes less time for one product than SciPy's function.
+"""
 _FEWEST_TAKEN = 1 << 9
 """Numbers of results from which `take` takes less time than an index: least where indices, all of
 which are within, wrap around."""
 
 
-_Memory = tuple[Array, Array, Callable[[int], None], Array, Array, Array, Array]
-"""Memory of a call: the products; the first of them transposed; what fills the imaginary parts of
-their diagonals; the same numbers in a row; their conjugates; both; which of both a result has. A
-plain tuple, which Python unpacks in 0.1 us less than one with names."""
+class _Bound(NamedTuple):
+    """What computes lower triangles in memory that is kept.
+
+    Attributes:
+        step: computes them of operands.
+        has_real_diagonals: whether it makes diagonals real.
+        is_conjugate: whether the triangles are those of the result's conjugates.
+    """
+
+    step: Callable[[Array], object]
+    has_real_diagonals: bool = False
+    is_conjugate: bool = False
 
 
-def _kept_memory(problem: HerkProblem) -> KeptMemory[_Memory]:
-    """Return memory of a form: of results, their conjugates, and as many indices."""
-    numbers = problem.batch * problem.n * problem.n
-    nbytes = numbers * (2 * np.dtype(problem.dtype).itemsize + np.dtype(np.intp).itemsize)
-    return KeptMemory(partial(_memory, problem.shape, problem.dtype), nbytes)
+Bind = Callable[[HerkProblem, Array], _Bound]
+"""Returns what computes the triangles of a problem in the memory of its products."""
+_Memory = tuple[
+    Callable[[Array], object], Callable[[int], None] | None, Array, Array, Array, Array, Array
+]
+"""Memory of a call: what computes the triangles; what fills the imaginary parts of the diagonals
+after it; the products; the same numbers in a row; their conjugates; both; which of both a result
+has. A plain tuple, which Python unpacks in 0.1 us less than one with names."""
 
 
 def is_gathered(problem: HerkProblem, start: int = 0) -> bool:
@@ -59,25 +76,25 @@ def is_gathered(problem: HerkProblem, start: int = 0) -> bool:
     return problem.batch * problem.n * problem.n <= most and not is_shared(problem)
 
 
-def _has_few_numbers(problem: HerkProblem) -> bool:
-    return problem.batch * problem.n * problem.n < _FEWEST_TAKEN
-
-
-def gathered(problem: HerkProblem, lower: Steps, *, is_hermitian: bool) -> Run:
-    """Return what computes products that are only to be mirrored, by their lower triangles.
+def gathered(problem: HerkProblem, bind: Bind, *, is_hermitian: bool = False) -> Run:
+    """Return what computes products that are only to be mirrored.
 
     Those of contiguous operands need no mirror where ``is_hermitian``.
     """
-    kept, conjugate, few = _kept_memory(problem), np.conjugate, _has_few_numbers(problem)
+    numbers, item = problem.batch * problem.n * problem.n, np.dtype(problem.dtype).itemsize
+    nbytes = numbers * (2 * item + np.dtype(np.intp).itemsize)
+    kept = KeptMemory(partial(_memory, problem, bind), nbytes)
+    conjugate, few = np.conjugate, numbers < _FEWEST_TAKEN
 
     def run(a: Array, c: Array | None = None, out: Array | None = None) -> Array:
         try:
             memory = kept.pop()
         except IndexError:
             memory = kept.new()
-        products, _, clear_diagonals, flat, conjugates, both, sources = memory
-        quiet_context().run(lower, a, products)
-        clear_diagonals(0)
+        step, clear_diagonals, products, flat, conjugates, both, sources = memory
+        step(a)
+        if clear_diagonals is not None:
+            clear_diagonals(0)
         if is_hermitian and a.flags.c_contiguous:
             found = products.copy()
         else:
@@ -92,71 +109,79 @@ def gathered(problem: HerkProblem, lower: Steps, *, is_hermitian: bool) -> Run:
     return run
 
 
-def gathered_alone(problem: HerkProblem) -> Run:
-    """Return what computes the only product of a problem, by BLAS's herk (`herk_alone`).
+def _memory(problem: HerkProblem, bind: Bind) -> _Memory:
+    n, shape, size = problem.n, problem.shape, math.prod(problem.shape)
+    both = np.zeros(2 * size, problem.dtype)
+    halves, places = (both[:size], both[size:]), np.arange(size).reshape(shape)
+    bound = bind(problem, halves[0].reshape(shape))
+    if bound.is_conjugate:
+        bound = bind(problem, halves[1].reshape(shape))
+    flat, conjugates = halves[:: -1 if bound.is_conjugate else 1]
+    # A diagonal's own zeros are positive, those of its conjugates are not.
+    lower = np.tri(n, k=-1 if bound.is_conjugate else 0, dtype=bool)
+    sources = np.where(lower, places, size + places.swapaxes(-1, -2))
+    clear = None if bound.has_real_diagonals else flat.reshape(-1, n * n)[:, :: n + 1].imag.fill
+    return bound.step, clear, flat.reshape(shape), flat, conjugates, both, sources
+
+
+def by_steps(lower: Steps) -> Bind:
+    """Return what binds the steps of a batch (`lower_of`) to memory."""
+
+    def bind(problem: HerkProblem, products: Array) -> _Bound:
+        if lower not in (of_rows, of_columns):
+            return _Bound(lambda a: quiet_context().run(lower, a, products))
+        return _Bound(_by_matmul(problem, products))
+
+    return bind
+
+
+def _by_matmul(problem: HerkProblem, products: Array) -> Callable[[Array], object]:
+    n, k, conjugate, matmul = problem.n, problem.k, np.conjugate, np.matmul
+    sizes = (n, k) if problem.op == "N" else (k, n)
+    conjugates = np.empty((*problem.batch_shape, *sizes), problem.dtype)
+    transposed, run_quietly = conjugates.swapaxes(-1, -2), quiet_context().run
+
+    def rows(a: Array) -> None:
+        conjugate(a, conjugates)
+        run_quietly(matmul, a, transposed, products)
+
+    def columns(a: Array) -> None:
+        conjugate(a, conjugates)
+        run_quietly(matmul, transposed, a, products)
+
+    return rows if problem.op == "N" else columns
+
+
+def by_each(problem: HerkProblem, products: Array) -> _Bound:
+    """Return what computes each product of a batch by NumPy's herk, of conjugates."""
+    n, k, conjugate, run_all = problem.n, problem.k, np.conjugate, deque[Any](maxlen=0).extend
+    sizes = (n, k) if problem.op == "N" else (k, n)
+    conjugates = np.empty((*problem.batch_shape, *sizes), problem.dtype)
+    herk, calls = calls_of_numpy(
+        problem.op, conjugates.reshape(-1, *sizes), products.reshape(-1, n, n)
+    )
+
+    def step(a: Array) -> None:
+        conjugate(a, conjugates)
+        run_all(starmap(herk, calls))
+
+    return _Bound(step, has_real_diagonals=True, is_conjugate=True)
+
+
+def alone(problem: HerkProblem, products: Array) -> _Bound:
+    """Return what computes the only product of a problem by BLAS's herk.
 
     NumPy's matmul of a small matrix takes longer.
     """
-    has_numpy = lapack_address(f"{PREFIX[problem.dtype]}herk") is not None
-    if has_numpy and problem.k >= _LEAST_K and not takes_threads(problem):
-        return _gathered_by_numpy(problem)
-    kept, conjugate, is_flat = _kept_memory(problem), np.conjugate, len(problem.shape) == 2
-    routine, trans, few = herk_alone(problem), trans_of(problem.op), _has_few_numbers(problem)
+    square = products.reshape(products.shape[-2:])
+    by_numpy = has_numpy_herk(problem.dtype) and problem.k >= _LEAST_K
+    if by_numpy and not takes_threads(problem):
+        return _Bound(numpy_herk(problem.k, problem.op, square), has_real_diagonals=True)
+    routine, trans, transposed = herk_alone(problem), trans_of(problem.op), square.T
 
-    def run(a: Array, c: Array | None = None, out: Array | None = None) -> Array:
-        try:
-            memory = kept.pop()
-        except IndexError:
-            memory = kept.new()
-        _, column_major, _, flat, conjugates, both, sources = memory
-        routine(1.0, a.T if is_flat else a.reshape(a.shape[-2:]).T, 0.0, column_major, trans, 0, 1)
-        conjugate(flat, conjugates)
-        found = both[sources] if few else both.take(sources, None, None, "wrap")
-        kept.append(memory)
-        if out is None:
-            return found
-        out[...] = found
-        return out
+    def step(a: Array) -> None:
+        routine(1.0, a.T, 0.0, transposed, trans, 0, 1)
 
-    return run
-
-
-def _gathered_by_numpy(problem: HerkProblem) -> Run:
-    """Return what computes the only product of a problem by the herk of NumPy's BLAS."""
-
-    def make() -> tuple[Callable[[Array], None], _Memory]:
-        memory = _memory(problem.shape[-2:], problem.dtype)
-        return numpy_herk(problem.k, problem.op, memory[0]), memory
-
-    kept, shape = KeptMemory(make, _kept_memory(problem).nbytes), problem.shape
-    conjugate, few, is_flat = np.conjugate, _has_few_numbers(problem), len(problem.shape) == 2
-
-    def run(a: Array, c: Array | None = None, out: Array | None = None) -> Array:
-        try:
-            kept_one = kept.pop()
-        except IndexError:
-            kept_one = kept.new()
-        herk, (_, _, _, flat, conjugates, both, sources) = kept_one
-        herk(a if a.flags.carray else a.copy())
-        conjugate(flat, conjugates)
-        found = both[sources] if few else both.take(sources, None, None, "wrap")
-        kept.append(kept_one)
-        if not is_flat:
-            found = found.reshape(shape)
-        if out is None:
-            return found
-        out[...] = found
-        return out
-
-    return run
-
-
-def _memory(shape: tuple[int, ...], dtype: str) -> _Memory:
-    n, size = shape[-1], math.prod(shape)
-    both = np.zeros(2 * size, dtype)
-    flat, conjugates = both[:size], both[size:]
-    products, places = flat.reshape(shape), np.arange(size).reshape(shape)
-    sources = np.where(np.tri(n, dtype=bool), places, size + places.swapaxes(-1, -2))
-    diagonals = flat.reshape(-1, n * n)[:, :: n + 1].imag
-    transposed = products.reshape(-1, n)[:n].T
-    return products, transposed, diagonals.fill, flat, conjugates, both, sources
+    if products.ndim == 2:
+        return _Bound(step, has_real_diagonals=True)
+    return _Bound(lambda a: step(a.reshape(a.shape[-2:])), has_real_diagonals=True)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from argand.device import available_cores
 from argand.gemm.operands import Op
-from argand.herk.cpu_blas import has_address, herk_by_address
+from argand.herk.cpu_blas import has_address, has_numpy_herk, herk_by_address
 from argand.herk.cpu_dot import all_dots, dotted
 from argand.herk.cpu_matmul import (
     FEWEST_BEYOND,
@@ -23,6 +23,7 @@ from argand.herk.cpu_matmul import (
     weight,
 )
 from argand.herk.problem import HerkProblem
+from argand.runtime.cpu.numpy_blas import has_avx512_kernels
 from argand.runtime.cpu.scipy_blas import is_limited, on_one_core
 from argand.runtime.cpu.scipy_routines import blas
 from argand.runtime.cpu.scratch import with_conjugates
@@ -33,10 +34,11 @@ Steps = Callable[..., Any]
 """Computes the lower triangles of products of matrices, (..., n, k) after their op, in contiguous
 memory; values above the diagonals are undefined. Those of `hermitian_rows` are returned in new
 memory where none is given."""
-_HERK_PRODUCTS = 1 << 15
+_HERK_PRODUCTS, _EACH_PRODUCTS = 1 << 15, 1 << 13
 """`weight` from which a call of herk takes less time than a matrix of matmul, where both are
-mirrored. Panels of a triangle by matmul on one core do not: BLAS packs what is left of them again
-for each."""
+mirrored: of SciPy's, and of NumPy's (`is_by_each`) with other kernels than those for AVX-512.
+Panels of a triangle by matmul on one core do not: BLAS packs what is left of them again for each.
+"""
 _CALL, _MIRRORED, _MIRRORED_ROWS = 12_000, 40, 70
 """The same where rows of matmul's product are Hermitian: for a call of herk, for each number that
 only herk's triangle has mirrored, and, taken off, for each number in the other rows and columns."""
@@ -91,6 +93,17 @@ def is_multiplied(problem: HerkProblem, matched: int = 0) -> bool:
     return (little and dotted(problem) is None) or _is_threaded(problem)
 
 
+def is_by_each(problem: HerkProblem) -> bool:
+    """Return whether NumPy's herk on one core takes less time for a batch than SciPy's.
+
+    It reads copies of operands (`argand.herk.cpu_by_herk`), which of a long k take longer than is
+    saved.
+    """
+    if problem.batch == 1 or problem.k > problem.n or not has_numpy_herk(problem.dtype):
+        return False
+    return not (takes_threads(problem) or is_shared(problem))
+
+
 def hermitian_rows(problem: HerkProblem) -> int:
     """Return how many rows and columns of a problem need no mirror, as they are computed.
 
@@ -114,7 +127,9 @@ def _most_multiplied(problem: HerkProblem, matched: int) -> int:
     """Return the multiplications of a matrix up to which matmul takes less time than herk."""
     if is_shared(problem):
         return ONE_CORE_COMPLEX
-    return _most_by_rows(problem, matched) if matched else _HERK_PRODUCTS
+    if matched:
+        return _most_by_rows(problem, matched)
+    return _EACH_PRODUCTS if is_by_each(problem) and not has_avx512_kernels() else _HERK_PRODUCTS
 
 
 def _most_by_rows(problem: HerkProblem, matched: int) -> int:

@@ -61,7 +61,7 @@ def full_product(op: Op, rows: int, n: int, tile: int = 0) -> Callable[..., Arra
     if rows < n or len(columns) > 1:
         starts = range(0, n, rows)
         return partial(_by_parts, op, [slice(first, first + rows) for first in starts], columns)
-    return _of_rows if op == "N" else _of_columns
+    return of_rows if op == "N" else of_columns
 
 
 def matched_rows(problem: HerkProblem) -> int:
@@ -86,11 +86,13 @@ def _matched(n: int, k: int, rows: int, op: Op, dtype: str, threads: int | None)
     return rows_seen(full_product(op, rows, n, TILE[dtype]), n, k, op, dtype)
 
 
-def _of_rows(a: Array, out: Array | None = None) -> Array:
+def of_rows(a: Array, out: Array | None = None) -> Array:
+    """Return A A^H by one matmul."""
     return np.matmul(a, np.conjugate(a).swapaxes(-1, -2), out)
 
 
-def _of_columns(a: Array, out: Array | None = None) -> Array:
+def of_columns(a: Array, out: Array | None = None) -> Array:
+    """Return A^H A by one matmul."""
     return np.matmul(np.conjugate(a).swapaxes(-1, -2), a, out)
 
 

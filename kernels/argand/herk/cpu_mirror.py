@@ -54,7 +54,7 @@ def _fill(conjugates: Array, square: Array, where: Array) -> None:
     time from the second one's diagonal on.
     """
     n, across = square.shape[-1], conjugates.swapaxes(-1, -2)
-    if n <= _HALVED and square.size >= _MANY * n * n:
+    if _is_by_rows(square):
         for row in range(0, n - 1, 2):
             square[..., row : row + 2, row + 1 :] = across[..., row : row + 2, row + 1 :]
         return
@@ -65,6 +65,11 @@ def _fill(conjugates: Array, square: Array, where: Array) -> None:
     square[..., :half, half:] = across[..., :half, half:]
     for rows in (slice(0, half), slice(half, n)):
         np.copyto(square[..., rows, rows], across[..., rows, rows], where=where[rows, rows])
+
+
+def _is_by_rows(square: Array) -> bool:
+    n = square.shape[-1]
+    return n <= _HALVED and square.size >= _MANY * n * n
 
 
 def _real_diagonals(square: Array) -> None:
@@ -113,6 +118,17 @@ def _fill_from(start: int, square: Array) -> None:
         square[..., column, column].imag = 0
 
 
+def fill_above(conjugates: Array, square: Array) -> None:
+    """Make contiguous matrices Hermitian, of which conjugates have the lower triangles.
+
+    They have the conjugates of these already. The diagonals of ``conjugates`` are real, with
+    positive zeros.
+    """
+    _fill(conjugates, square, _from_diagonal(square.shape[-1]))
+    if _is_by_rows(square):
+        _real_diagonals(square)
+
+
 def _has_finite_squares(a: Array) -> bool:
     """Return whether the squares of all numbers have a finite sum, and so products of any two.
 
@@ -130,3 +146,9 @@ def _has_finite_squares(a: Array) -> bool:
 def upper_mask(n: int) -> npt.NDArray[np.bool_]:
     """Return where an n by n matrix is above its diagonal."""
     return np.ascontiguousarray(np.tri(n, k=-1, dtype=bool).T)
+
+
+@lru_cache(maxsize=128)
+def _from_diagonal(n: int) -> npt.NDArray[np.bool_]:
+    """Return where an n by n matrix is above its diagonal or on it."""
+    return np.ascontiguousarray(np.tri(n, dtype=bool).T)

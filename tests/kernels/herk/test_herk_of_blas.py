@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from argand.herk import cpu, cpu_gather, cpu_real
+from argand.herk import cpu, cpu_by_herk, cpu_gather, cpu_lower, cpu_parts, cpu_real
 from argand.herk.problem import HerkProblem, herk_problem
 from argand.precision import get_precision
 from argand.runtime.cpu.numpy_blas import lapack_address
@@ -14,19 +14,32 @@ from argand.runtime.cpu.numpy_blas import lapack_address
 from tests.kernels.herk.herk_cases import assert_hermitian, oriented
 from tests.normal import normal
 
+WAYS = {
+    "alone": lambda problem: cpu_gather.gathered(problem, cpu_gather.alone),
+    "gathered": lambda problem: cpu_gather.gathered(problem, cpu_gather.by_each),
+    "filled": cpu_by_herk.each_by_numpy,
+}
+
 
 @pytest.mark.skipif(lapack_address("zherk") is None, reason="NumPy has another BLAS")
 @pytest.mark.parametrize("dtype", ["complex64", "complex128"])
 @pytest.mark.parametrize("op", ["N", "C"])
-@pytest.mark.parametrize("shape", [(2, 64), (1, 13, 70), (40, 300)])
-def test_products_by_numpys_herk(shape: tuple[int, ...], op: Any, dtype: str) -> None:
+@pytest.mark.parametrize(
+    ("way", "shape"),
+    [("alone", (2, 64)), ("alone", (1, 13, 70)), ("alone", (40, 300)), ("gathered", (5, 9, 7)),
+     ("gathered", (2, 3, 30, 2)), ("filled", (7, 25, 4)), ("filled", (2, 30, 70, 1))],
+)  # fmt: skip
+def test_products_by_numpys_herk(
+    way: str, shape: tuple[int, ...], op: Any, dtype: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Operands of any order, also those that are only read; a row may not be finite."""
+    monkeypatch.setattr(cpu_parts, "_PART_BYTES", 20_000)  # several parts, of which the last laps
     numbers = oriented(normal(np.random.default_rng(1), *shape), op).astype(dtype)
     problem = herk_problem(
         numbers.shape, op=op, precision=get_precision("fp32" if dtype == "complex64" else "fp64"),
         dtype=dtype,
     )  # fmt: skip
-    run, n, k = cpu_gather._gathered_by_numpy(problem), problem.n, problem.k
+    run, n, k = WAYS[way](problem), problem.n, problem.k
     read_only = numbers.copy()
     read_only.flags.writeable = False
     out = np.empty(problem.shape, dtype)
@@ -35,6 +48,7 @@ def test_products_by_numpys_herk(shape: tuple[int, ...], op: Any, dtype: str) ->
             rows = a if op == "N" else np.conjugate(a).swapaxes(-1, -2)
             full = np.einsum("...ik,...jk->...ij", rows, rows.conj())
             assert_hermitian(found)
+            assert not np.signbit(np.diagonal(found, axis1=-2, axis2=-1).imag).any()
             assert found.shape == problem.shape
             assert np.abs(found - full).max() <= 8 * k * np.finfo(dtype).eps * np.abs(full).max()
     first = run(numbers).copy()
@@ -42,8 +56,19 @@ def test_products_by_numpys_herk(shape: tuple[int, ...], op: Any, dtype: str) ->
     bad[(*(0 for _ in shape),)] = np.nan
     lost = run(bad)
     assert not np.diagonal(lost, axis1=-2, axis2=-1).imag.any()
-    assert np.isfinite(lost).sum() == (n - 1) ** 2
+    assert np.isfinite(lost).sum() == (problem.batch - 1) * n * n + (n - 1) ** 2
     np.testing.assert_array_equal(run(numbers), first)
+
+
+def test_batches_of_a_short_k_are_by_numpys_herk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One product, a k whose copy takes long, and what threads of BLAS would share are not."""
+    monkeypatch.setattr(cpu_lower, "available_cores", lambda: 2)
+    monkeypatch.setattr(cpu_lower, "has_numpy_herk", lambda _: True)
+    taken = {(3, 38, 38): True, (38, 38): False, (3, 38, 39): False, (3, 60, 20): False}
+    for shape, is_taken in taken.items():
+        assert cpu_lower.is_by_each(_problem(*shape)) is is_taken
+    monkeypatch.setattr(cpu_lower, "has_numpy_herk", lambda _: False)
+    assert not cpu_lower.is_by_each(_problem(3, 38, 38))
 
 
 def _problem(*shape: int) -> HerkProblem:

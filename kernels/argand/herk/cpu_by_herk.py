@@ -1,0 +1,94 @@
+"""Hermitian products on the CPU by BLAS's herk: one by SciPy's, or each of a batch by NumPy's.
+
+The arguments of NumPy's exist: they name memory that is kept, into which the conjugates of some
+operands are copied at a time. So the products there are those of the result's conjugates, of which
+one step makes the result but for what is above its diagonals, and another step copies that.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from functools import partial
+from itertools import starmap
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from argand.herk.cpu_blas import calls_of_numpy
+from argand.herk.cpu_lower import herk_alone, trans_of
+from argand.herk.cpu_mirror import fill_above, upper_mask
+from argand.herk.cpu_parts import at_a_time
+from argand.herk.problem import HerkProblem
+from argand.runtime.complex_types import ITEM
+from argand.runtime.cpu.kept_memory import KeptMemory
+
+Array = npt.NDArray[Any]
+_CALL_BYTES = 600
+"""Bytes of the arguments of a call, as objects of Python."""
+_Memory = tuple[Array, Array, Callable[..., None], list[tuple[Any, ...]]]
+"""Memory of some matrices: the conjugates of their operands; the products of these; herk, and its
+arguments for each."""
+
+
+def alone_by_scipy(problem: HerkProblem) -> Callable[..., Array]:
+    """Return what computes the only product of a problem, of few rows, by `herk_alone`."""
+    copyto, conjugate, upper = np.copyto, np.conjugate, upper_mask(problem.n)
+    routine, trans, shape = herk_alone(problem), trans_of(problem.op), problem.shape
+    empty, square, dtype = np.empty, problem.shape[-2:], np.dtype(problem.dtype)
+    flat = len(shape) == 2
+
+    def run(a: Array, c: Array | None = None, out: Array | None = None) -> Array:
+        found = empty(square, dtype)  # SciPy would fill memory of its own with zeros
+        transposed = found.T
+        routine(1.0, a.T if flat else a.reshape(a.shape[-2:]).T, 0.0, transposed, trans, 0, 1)
+        copyto(found, conjugate(transposed), where=upper)
+        if not flat:
+            found = found.reshape(shape)
+        if out is None:
+            return found
+        out[...] = found
+        return out
+
+    return run
+
+
+def each_by_numpy(problem: HerkProblem) -> Callable[..., Array]:
+    """Return what computes products that are only to be mirrored, in new or given memory."""
+    batch, n, shape, dtype = problem.batch, problem.n, problem.shape, np.dtype(problem.dtype)
+    some = at_a_time(problem)
+    nbytes = some * (n * (n + problem.k) * ITEM[problem.dtype] + _CALL_BYTES)
+    kept = KeptMemory(partial(_memory, problem, some), nbytes)
+    empty, conjugate, run_all = np.empty, np.conjugate, deque[Any](maxlen=0).extend
+    # The last part has as many: some of its products are computed twice, to the same bits.
+    parts = [slice(i, i + some) for i in (*range(0, batch - some, some), batch - some)]
+
+    def run(a: Array, c: Array | None = None, out: Array | None = None) -> Array:
+        try:
+            memory = kept.pop()
+        except IndexError:
+            memory = kept.new()
+        operands, products, herk, calls = memory
+        found = empty(shape, dtype)
+        matrices, results = a.reshape(-1, *a.shape[-2:]), found.reshape(-1, n, n)
+        for part in parts:
+            conjugate(matrices[part], operands)
+            run_all(starmap(herk, calls))
+            square = results[part]
+            conjugate(products, square)
+            fill_above(products, square)
+        kept.append(memory)
+        if out is None:
+            return found
+        out[...] = found
+        return out
+
+    return run
+
+
+def _memory(problem: HerkProblem, some: int) -> _Memory:
+    n, k, op = problem.n, problem.k, problem.op
+    operands = np.empty((some, n, k) if op == "N" else (some, k, n), problem.dtype)
+    products = np.zeros((some, n, n), problem.dtype)
+    return operands, products, *calls_of_numpy(op, operands, products)
