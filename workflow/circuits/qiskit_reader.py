@@ -15,16 +15,14 @@ import sys
 import traceback
 from numbers import Real
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from openqasm3 import ast
     from qiskit import QuantumCircuit
-    from qiskit.circuit import Bit, Gate, Operation, Register
-
-    _Done = dict[int, tuple[Operation, Operation | None]]
+    from qiskit.circuit import Bit, Register
 
 MEMORY_BYTES = 1 << 30
 CPU_SECONDS = 60
@@ -65,10 +63,23 @@ def as_text(content: bytes, form: str) -> str:
     """Return the one circuit of a file in OpenQASM 2, behind lines of its names."""
     from qiskit import qasm2
 
+    _write_angles_exactly()
     circuit = _from_qpy(content) if form == "qpy" else _from_text(content)
     text = qasm2.dumps(_in_plain_registers(circuit))
     said = _name_and_metadata(circuit) if form == "qpy" else {}
     return f"{NAMES}{json.dumps(_named(circuit))}\n{SAID}{json.dumps(said)}\n{text}"
+
+
+def _write_angles_exactly() -> None:
+    """Have this process's Qiskit write numbers as they are, not pi for what is within 1e-12."""
+    from qiskit.qasm2 import export
+
+    rounded = export.pi_check
+
+    def written(angle: object, **options: Any) -> str:
+        return repr(float(angle)) if isinstance(angle, Real) else str(rounded(angle, **options))
+
+    export.pi_check = written
 
 
 def _from_qpy(content: bytes) -> QuantumCircuit:
@@ -120,6 +131,7 @@ def _in_plain_registers(circuit: QuantumCircuit) -> QuantumCircuit:
     from qiskit.circuit import ControlFlowOp
 
     from workflow.circuits.qasm3_program import control_in_words
+    from workflow.circuits.qiskit_gates import name_apart, take_apart
 
     for bits, what in ((circuit.num_qubits, "qubits"), (circuit.num_clbits, "classical bits")):
         if bits > _MOST_BITS:
@@ -142,110 +154,10 @@ def _in_plain_registers(circuit: QuantumCircuit) -> QuantumCircuit:
     else:
         one = QuantumCircuit(circuit.num_qubits, circuit.num_clbits)
     one.compose(circuit, inplace=True)
-    _take_apart(one, {})
+    take_apart(one, {})
     known = {*_WORDS, *(gate.name for gate in qasm2.LEGACY_CUSTOM_INSTRUCTIONS)}
-    _name_apart(one, lambda name: name in known or name.startswith(PLAIN), {})
+    name_apart(one, lambda name: name in known or name.startswith(PLAIN), {})
     return one
-
-
-def _take_apart(circuit: QuantumCircuit, done: _Done) -> bool:
-    """Put gates without parameters, by their definitions, for what OpenQASM 2 has no call for.
-
-    Those are annotated operations, Clifford operators, and gates of strings or matrices, as a
-    controlled `UnitaryGate`. A phase of no qubit is left out. ``done`` has what became of
-    operations, by their identity. Returns whether anything changed. Raises ValueError for a reset
-    within an operation.
-    """
-    changed = False
-    for place, instruction in reversed(list(enumerate(circuit.data))):
-        if not instruction.qubits and instruction.name == "global_phase":
-            del circuit.data[place]
-            changed = True
-        elif not instruction.is_standard_gate():
-            operation = instruction.operation
-            if id(operation) not in done:
-                done[id(operation)] = operation, _apart(operation, done)
-            if (gate := done[id(operation)][1]) is not None:
-                circuit.data[place] = instruction.replace(operation=gate)
-                changed = True
-    return changed
-
-
-def _apart(operation: Operation, done: _Done) -> Gate | None:
-    from qiskit import QuantumCircuit
-    from qiskit.circuit import AnnotatedOperation, Gate, Instruction, ParameterExpression
-    from qiskit.quantum_info import Clifford
-
-    definition = getattr(operation, "definition", None)
-    if isinstance(operation, Clifford):
-        definition = operation.to_circuit()
-    elif isinstance(operation, AnnotatedOperation):
-        from qiskit.transpiler.passes import HighLevelSynthesis
-
-        alone = QuantumCircuit(operation.num_qubits)
-        alone.append(_named_apart(operation, lambda _: True, {}) or operation, alone.qubits)
-        definition = HighLevelSynthesis()(alone)
-    if definition is None or hasattr(operation, "_qasm_decomposition"):
-        return None
-    if any(within.name == "reset" for within in definition.data):
-        raise ValueError(
-            f"{operation.name} has a reset, which is not unitary; prepare_state has none"
-        )
-    called = isinstance(operation, Instruction) and all(
-        isinstance(p, Real | ParameterExpression) for p in operation.params
-    )
-    if called and all(one.is_standard_gate() and one.qubits for one in definition.data):
-        return None  # most of them, without a copy
-    inner = definition.copy()
-    if not _take_apart(inner, done) and called:
-        return None
-    gate = Gate(operation.name, operation.num_qubits, [])
-    gate.definition = inner
-    return gate
-
-
-def _name_apart(circuit: QuantumCircuit, taken: Callable[[str], bool], done: _Done) -> bool:
-    """Rename gates, and those within, that are not the library's but have a name that is taken.
-
-    Qiskit writes a gate of such a name without its definition, and controls it as if it were the
-    library's. ``done`` has what became of operations, by their identity. Returns whether any
-    changed.
-    """
-    changed = False
-    for place, instruction in enumerate(circuit.data):
-        if instruction.is_standard_gate():
-            continue
-        operation = instruction.operation
-        if id(operation) not in done:
-            done[id(operation)] = operation, _named_apart(operation, taken, done)
-        if (named := done[id(operation)][1]) is not None:
-            circuit.data[place] = instruction.replace(operation=named)
-            changed = True
-    return changed
-
-
-def _named_apart(
-    operation: Operation, taken: Callable[[str], bool], done: _Done
-) -> Operation | None:
-    """Return an operation with the names that `_name_apart` gives; None where it keeps its own."""
-    from qiskit.circuit import AnnotatedOperation, Gate
-
-    from workflow.circuits.qasm3_modifiers import OF_FILE
-
-    if isinstance(operation, AnnotatedOperation):
-        base = _named_apart(operation.base_op, taken, done)
-        return None if base is None else AnnotatedOperation(base, operation.modifiers)
-    home = str(getattr(operation, "base_class", type(operation)).__module__)
-    definition = getattr(operation, "definition", None)
-    if definition is None or home.startswith("qiskit.circuit.library"):
-        return None
-    is_within = _name_apart(definition, taken, done)
-    name = f"{operation.name}{OF_FILE}" if taken(operation.name) else operation.name
-    if is_within:  # a gate with open controls makes its definition anew, with the names it had
-        named = Gate(name, operation.num_qubits, [])
-        named.definition = definition
-        return named
-    return None if name == operation.name else operation.copy(name=name)
 
 
 def _name_and_metadata(circuit: QuantumCircuit) -> dict[str, str]:

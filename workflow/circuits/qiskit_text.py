@@ -46,8 +46,6 @@ def form_of(content: bytes) -> str | None:
 def as_version_2(content: bytes, form: str, most_bytes: int) -> str:
     """Return the circuit of a file in OpenQASM 2, up to a global phase.
 
-    Angles within 1e-12 of a simple fraction of pi become that, as Qiskit writes them.
-
     Raises QasmError for QPY of an older format, of several circuits or none, and for a circuit that
     has unbound parameters or classical control, is damaged or says what Qiskit does not read, or
     takes more memory, time or text than is allowed.

@@ -75,6 +75,16 @@ def test_the_circuit_that_was_written(tmp_path: Path) -> None:
     assert np.abs(a - b).max() > 0.1
 
 
+def test_angles_next_to_fractions_of_pi(tmp_path: Path) -> None:
+    """Qiskit writes pi/4 for the first of them, 0 for the second, 1/pi for the third."""
+    path, angles = tmp_path / "one.qpy", [np.pi / 4 + 5e-13, 7e-13, 1 / np.pi - 3e-13, -1e-300]
+    found = QuantumCircuit(1)
+    for angle in angles:
+        found.rx(angle, 0)
+    path.write_bytes(written(found))
+    assert [one.operation.params[0] for one in load_circuit(path).data] == angles
+
+
 def without_a_call() -> QuantumCircuit:
     """OpenQASM 2 cannot call gates of matrices and strings, annotations, or words as names."""
     found = QuantumCircuit(3, global_phase=0.2)
