@@ -60,12 +60,13 @@ def gemm_tiles() -> Iterator[Candidate]:
         for tile in sorted(others, key=lambda one: one.block_m * one.block_n):
             plans += [with_layout(tile, LAYOUTS[0], 2), with_layout(tile, LAYOUTS[1], 1)]
         plans += [with_layout(largest, layout, vector) for layout in LAYOUTS for vector in (1, 2)]
-        plans += [with_copies(plan, row, arch, k) for plan in plans for k in (1, 4096)]
         if row.scaled:
             plans += [
                 replace(plan, finds_absmax=True, stages=2) for plan in plans if plan.vector == 2
             ]
-        for one in chain.from_iterable(in_slices(plan, row, arch) for plan in plans):
+        cut = list(chain.from_iterable(in_slices(plan, row, arch) for plan in plans))
+        copied = (with_copies(plan, row, arch, k) for plan in cut for k in (1, 64, 4096))
+        for one in chain(cut, copied):
             is_largest = (one.block_m, one.block_n) == (largest.block_m, largest.block_n)
             traits = (
                 ("in slices", one.cluster > 1),

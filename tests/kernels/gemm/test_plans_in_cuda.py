@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -76,8 +77,9 @@ def test_cuda_derives_a_plan_of_mma_sync_alike(precision: str) -> None:
     """Sums of small products, which the estimate of registers counts, above all."""
     row, plans, seen = PRECISIONS[precision], [], set()
     for tile in (*mma_tiles(row, HOPPER), *one_tile_of(row, HOPPER, 16)):
-        for k in (8, 64, 97, 128, 200, 10_000):
-            plan = with_copies(tile, row, HOPPER, k)
+        slices = [replace(tile, cluster=n) for n in (1, 2)]
+        for one, k in product(slices, (8, 64, 97, 128, 200, 10_000)):
+            plan = with_copies(one, row, HOPPER, k)
             again = "kPlan.small_apart() && kPlan.whole_k > kPlan.promoted_k()"
             seen.add((plan.small_apart, plan.promoted_again))
             plans.append(plan_in_cuda(

@@ -21,7 +21,7 @@ __device__ __forceinline__ void gemm_mma(const GemmArguments& args) {
     using Size = Stride<plan>;
     const Sizes<plan> sizes(args);
     const Tile<plan> tile = tile_at<plan>(args);
-    const KTiles<plan> k_tiles = k_tiles_at<plan>(args, padded_k_of<plan>(sizes.k));
+    const KTiles<plan> k_tiles = k_tiles_at<plan>(args, sizes.k);
     Mainloop<plan> mainloop(args, tile, sizes, k_tiles, stages);
     const Lane<plan> lane;
     // The columns of a triangle are those of A^H.

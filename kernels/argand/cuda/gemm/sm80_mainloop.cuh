@@ -32,7 +32,6 @@ class Mainloop {
     using BCopies = TileCopies<plan, plan.block_n, plan.b_k_major>;
 
     Size all_k, first_k;  // of the matrix; before the block's slice
-    Size padded_k;        // k at which MMAs end, a whole number of them where `whole_k` says so
     int num_k_tiles, first_k_tile;
     ACopies a_copies;
     BCopies b_copies;
@@ -46,6 +45,12 @@ class Mainloop {
     __device__ __forceinline__ int k_left(int k_tile) const {
         const Size k = first_k + Size(k_tile) * plan.block_k;
         return static_cast<int>(min(all_k - k, Size(plan.block_k)));
+    }
+    // How much k is left to multiply from a k-tile on. The compiler knows that of a whole k.
+    __device__ __forceinline__ Size multiplied_k(int k_tile) const {
+        if constexpr (plan.whole_k > 0 && !plan.skips_outside())
+            return plan.whole_k - Size(k_tile) * plan.block_k;
+        return all_k - Size(first_k_tile + k_tile) * plan.block_k;
     }
 
     // Begins to load a k-tile. After the last one nothing is loaded, but an empty group is
@@ -67,7 +72,6 @@ class Mainloop {
                                         const float2* stages)
         : all_k(sizes.k),
           first_k(k_tiles.first_k()),
-          padded_k(padded_k_of<plan>(sizes.k)),
           num_k_tiles(k_tiles.count),
           first_k_tile(k_tiles.first),
           a_copies(of_batch(args.a, tile.batch, args.a_stride_batch), args.a_stride_m,
@@ -157,8 +161,7 @@ class Mainloop {
             filled = read;
             const uint32 stage = stage_offset(read);
             read = read + 1 == plan.stages ? 0 : read + 1;
-            const Size left = padded_k - Size(first_k_tile + k_tile) * plan.block_k;
-            multiply_stage(stage, left, [](int) {});
+            multiply_stage(stage, multiplied_k(k_tile), [](int) {});
             promote();
         }
         if constexpr (!plan.promotes()) mma.join(b_sign);

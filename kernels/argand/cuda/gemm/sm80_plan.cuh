@@ -33,7 +33,8 @@ struct MmaPlan {
     bool mirror = false;        // what is below a triangle's diagonal is stored above it, too
     bool one_tile = false;  // the tile covers a triangle: its columns of B are its rows of A, which
                             // a stage holds once
-    int whole_k = 0;  // all of k, up to whole MMAs, where the stages hold it; 0: k is longer
+    int whole_k = 0;  // the k of a block where the stages hold it: all of k, up to whole MMAs, or
+                      // where it is cut a slice of whole k-tiles; 0: it is longer
     bool copies_between = false;  // a later k-tile is copied between the MMAs of the present one
     int blocks_per_sm = 1;        // least blocks a multiprocessor in __launch_bounds__
     bool grid_split = false;      // k is cut among `grid_slices` clusters, too (sm80_slices.cuh)

@@ -83,12 +83,6 @@ __device__ __forceinline__ Tile<plan> tile_at(const GemmArguments& args) {
             Size(column) * plan.block_n};
 }
 
-// The k that a tile is multiplied to: up to whole MMAs where the compiler knows it.
-template <MmaPlan plan>
-__device__ __forceinline__ Stride<plan> padded_k_of(Stride<plan> k) {
-    return plan.whole_k > 0 ? Stride<plan>(plan.whole_k) : k;
-}
-
 // The k-tiles of a tile that a block multiplies: all of them, or those of a split-K slice.
 template <MmaPlan plan>
 struct KTiles {
@@ -103,10 +97,15 @@ struct KTiles {
 // The k-tiles of `k` that this block multiplies.
 template <MmaPlan plan>
 __device__ __forceinline__ KTiles<plan> k_tiles_at(const GemmArguments& args, Stride<plan> k) {
-    const int all = static_cast<int>(tiles_of<plan.block_k>(k));
-    if constexpr (plan.cluster == 1 && !plan.grid_split) return {0, all};
     int slices = plan.cluster, slice = 0;
     if constexpr (plan.cluster > 1) slice = cluster_rank();
+    if constexpr (plan.whole_k > 0) {
+        // The compiler knows their number. Those of the last slices that are beyond k are of zeros.
+        constexpr int kCount = (plan.whole_k + plan.block_k - 1) / plan.block_k;
+        return {slice * kCount, kCount};
+    }
+    const int all = static_cast<int>(tiles_of<plan.block_k>(k));
+    if constexpr (plan.cluster == 1 && !plan.grid_split) return {0, all};
     if constexpr (plan.grid_split) {
         slices *= args.grid_slices;
         slice += cluster_of_tile<plan>(args) * plan.cluster;

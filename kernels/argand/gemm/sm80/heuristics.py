@@ -231,7 +231,7 @@ def _wave(plan: MmaPlan, precision: Precision, held: int, k: int) -> float:
         group = plan.block_k // plan.warps_k
         k_tiles = min(k_tiles, -(-k // group) * group / plan.block_k)
     # MMAs beyond a whole k are left out. Triangles of one term were fitted as if they were not.
-    known = plan.whole_k and not (plan.triangle and precision.terms == 1)
+    known = plan.whole_k and not (plan.cut or (plan.triangle and precision.terms == 1))
     multiplied = plan.whole_k / plan.block_k if known else k_tiles
     cycles = held * _k_tile_cycles(plan, precision, costs) / 4
     mainloop = multiplied * cycles / rate + k_tiles * costs.k_tile
@@ -253,10 +253,9 @@ def _wave(plan: MmaPlan, precision: Precision, held: int, k: int) -> float:
 
 def _uncut_time(plan: MmaPlan, precision: Precision) -> float:
     """Return the factor of a mainloop whose k is not cut, 1 of others."""
-    cut = plan.slices > 1 or plan.warps_k > 1
     fitted = plan.block_m > 16 and plan.block_k == 32 and not plan.triangle
     of_terms = precision.terms > 1 and not precision.scaled
-    return _UNCUT_OF_TERMS if fitted and of_terms and not cut else 1.0
+    return _UNCUT_OF_TERMS if fitted and of_terms and not plan.cut else 1.0
 
 
 def _k_tile_cycles(plan: MmaPlan, precision: Precision, costs: Costs) -> float:

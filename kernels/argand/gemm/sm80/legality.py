@@ -49,13 +49,16 @@ def _of_k(plan: MmaPlan, precision: Precision, arch: Arch) -> list[Rule]:
          f"block_k must be a multiple of {mma_k} (one instruction) for each of warps_k"),
         (plan.promotion_interval % plan.block_k == 0,
          "promotion_interval must be a multiple of block_k"),
-        (not plan.whole_k or plan.slices == 1, "stages hold all of a k that no blocks share"),
-        (not (plan.whole_k or plan.copies_between)
-         or (not precision.scaled and plan.warps_k == 1),
-         "all of k at once, and copies between MMAs, are for operands without scales and a k that "
-         "no warps share"),
-        (plan.whole_k % mma_k == 0 and plan.whole_k <= plan.stages * plan.block_k,
-         f"whole_k must be a multiple of {mma_k} that the stages hold"),
+        (not plan.whole_k or plan.grid_slices == 1,
+         "stages hold all of a k that no clusters share"),
+        (not (plan.whole_k or plan.copies_between) or not precision.scaled,
+         "all of k at once, and copies between MMAs, are for operands without scales"),
+        (not plan.copies_between or plan.warps_k == 1,
+         "copies between MMAs are for a k that no warps share"),
+        (plan.whole_k % (plan.block_k if plan.cut else mma_k) == 0
+         and plan.whole_k <= plan.stages * plan.block_k,
+         f"whole_k must be a multiple of {mma_k}, or of block_k where k is cut, that the stages "
+         "hold"),
         (plan.cluster in CLUSTER_SIZES,
          f"cluster must be one of {list(CLUSTER_SIZES)} blocks, of which a cluster has at most "
          f"{PORTABLE_CLUSTER}"),

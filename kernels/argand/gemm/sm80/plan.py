@@ -42,8 +42,9 @@ class MmaPlan:
         mirror: results below the diagonal are stored above it, too, where columns are contiguous,
             and the diagonal is real.
         grid_slices: clusters that share the k of a tile; the last one reduces the partial tiles.
-        whole_k: all of k, rounded up to whole MMAs, where the stages hold it: all of it is loaded
-            at once, and the compiler knows the number of MMAs. 0 where k is longer.
+        whole_k: the k of a block, where the stages hold it: all of it is loaded at once, and the
+            compiler knows the number of MMAs. It is all of k, rounded up to whole MMAs, or where k
+            is cut a slice of whole k-tiles. 0 where it is longer.
         copies_between: a later k-tile is copied between the MMAs of the present one.
         one_tile: the tile covers all of a triangle. Its columns of B are its rows of A, which a
             stage holds once, and the result is stored through shared memory.
@@ -76,6 +77,11 @@ class MmaPlan:
     def slices(self) -> int:
         """Slices that k is cut into, in blocks of all clusters."""
         return self.cluster * self.grid_slices
+
+    @property
+    def cut(self) -> bool:
+        """Whether blocks or groups of warps share k (`sliced` in CUDA)."""
+        return self.slices > 1 or self.warps_k > 1
 
     @property
     def threads(self) -> int:

@@ -164,12 +164,21 @@ def with_copies(plan: MmaPlan, precision: Precision, arch: Arch, k: int) -> MmaP
     """
     if plan.whole_k or plan.copies_between:  # of another k, in an override
         plan = replace(plan, whole_k=0, copies_between=False)
-    if precision.scaled or plan.warps_k > 1:
+    if precision.scaled:
         return plan
     k_tiles, elements = k_tiles_of(plan, k), plan.block_m * plan.block_n
-    if plan.slices == 1 and k_tiles <= plan.stages and elements < _LARGE_TILE:
+    if k_tiles <= plan.stages and elements < _LARGE_TILE:
         mma_k = precision.operand.mma_k
-        return replace(plan, whole_k=-(-k // mma_k) * mma_k)
+        if not plan.cut:
+            return replace(plan, whole_k=-(-k // mma_k) * mma_k)
+        whole = replace(plan, whole_k=k_tiles * plan.block_k)
+        # Sums that are promoted again spill beside what blocks send, where a warp has all of a
+        # k-tile.
+        spills = whole.promoted_again and plan.warps_k == 1
+        if plan.grid_slices == 1 and not (plan.triangle or spills):
+            return whole
+    if plan.warps_k > 1:
+        return plan
     small = 32 * elements // plan.threads <= SMALL_WARP
     timed = plan.slices > 1 or not plan.triangle
     fits = arch.sm == HOPPER and (precision.terms == 1 or (timed and small))

@@ -87,6 +87,24 @@ def test_every_tile_in_slices(
         assert any("absmax by each block" in name for name in names)
 
 
+@pytest.mark.parametrize("precision", [x for x in TENSOR if x not in SCALED])
+@pytest.mark.parametrize("tile", [MmaPlan(32, 32, 32, 2, 2, 3), MmaPlan(16, 16, 64, 1, 2, 4)])
+@pytest.mark.parametrize(("slices", "groups"), [(1, 4), (2, 1), (5, 4)])
+def test_a_k_that_the_stages_of_slices_hold(
+    cp: Any, rng: np.random.Generator, precision: str, tile: MmaPlan, slices: int, groups: int
+) -> None:
+    """A kernel knows how many k-tiles a slice has, and the last slices may be beyond k."""
+    row = PRECISIONS[precision]
+    interval = 64 if row.terms > 1 else 0
+    plan = replace(tile, cluster=slices, warps_k=groups, promotion_interval=interval)
+    plan = replace(plan, block_k=max(tile.block_k, groups * row.operand.mma_k))
+    held = plan.stages * plan.block_k * slices
+    with overridden(GemmChoice(mma=plan)):
+        for k in (1, plan.block_k + 1, held // 2 + 3, held - 8, held, held + 1):
+            a, b = normal(rng, 45, k), normal(rng, k, 37)
+            check(cp, stored(a, "C"), b, precision=precision, op_a="C")
+
+
 def shared_tiles(precision: str) -> list[MmaPlan]:
     """Tiles that clusters of 1 to 8 blocks share, in a number that is no power of two."""
     found = []

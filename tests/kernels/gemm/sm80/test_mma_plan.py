@@ -60,7 +60,8 @@ def test_small_scaled_products_have_stages_for_all_of_k(precision: str, k: int) 
         ({"vector": 4}, "vector must be 1 or 2"),
         ({"stages": 1}, "stages must be at least 2"),
         ({"stages": 9}, "bytes of shared memory"),
-        ({"whole_k": 8, "grid_slices": 2}, "all of a k that no blocks share"),
+        ({"whole_k": 8, "grid_slices": 2}, "all of a k that no clusters share"),
+        ({"whole_k": 8, "warps_k": 2}, "or of block_k where k is cut"),
         ({"whole_k": 12}, "whole_k must be a multiple of 8"),
         ({"whole_k": 1024}, "that the stages hold"),
         ({"copies_between": True, "warps_k": 2, "block_k": 32}, "a k that no warps share"),
@@ -131,9 +132,12 @@ def test_copies_suit_k() -> None:
         assert (plan.whole_k, plan.copies_between) == (whole, between)
         assert plan == mma_plan(row, arch, batch=1, m=99, n=99, k=k, sm_count=132, tile=tile)
     cut = replace(tile, cluster=2)
-    assert [with_copies(cut, row, arch, k) for k in (128, 129)] == [
-        cut, replace(cut, copies_between=True)
+    assert [with_copies(cut, row, arch, k) for k in (64, 65, 192, 193)] == [
+        replace(cut, whole_k=32), replace(cut, whole_k=64), replace(cut, whole_k=96),
+        replace(cut, copies_between=True),
     ]  # fmt: skip
+    assert not with_copies(replace(cut, triangle=True), row, arch, 64).whole_k
+    assert not with_copies(replace(cut, grid_slices=2), row, arch, 64).whole_k
     for given in (1, 97):
         plan = with_copies(tile, row, arch, given)
         assert all(
@@ -147,16 +151,21 @@ def test_copies_suit_k() -> None:
         assert (plan.whole_k, plan.copies_between) == (whole, between)
         of_triangle = with_copies(replace(split, triangle=True), PRECISIONS["3xtf32"], arch, k)
         assert (of_triangle.whole_k, of_triangle.copies_between) == (whole, False)
+    # Sums of a longer slice would be promoted again, and spill.
+    deep = replace(split, stages=5, cluster=2)
+    found = [with_copies(deep, PRECISIONS["3xtf32"], arch, k) for k in (192, 193)]
+    assert [x.whole_k for x in found] == [96, 0]
     wide = MmaPlan(64, 32, 32, 2, 2, 3, 32)
     of_slices = [
         with_copies(replace(x, cluster=2), PRECISIONS["3xtf32"], arch, k).copies_between
-        for x in (split, wide) for k in (128, 129)
+        for x in (split, wide) for k in (192, 193)
     ]  # fmt: skip
     assert of_slices == [False, True, False, False]
     assert not with_copies(wide, PRECISIONS["3xtf32"], arch, 129).copies_between
     large, shared = MmaPlan(64, 64, 16, 2, 2, 4), MmaPlan(32, 32, 64, 2, 1, 4, warps_k=4)
     assert with_copies(large, row, arch, 48) == large
-    assert with_copies(shared, row, arch, 48) == shared
+    assert with_copies(shared, row, arch, 256) == replace(shared, whole_k=256)
+    assert with_copies(shared, row, arch, 257) == shared
     assert with_copies(tile, PRECISIONS["3xfp16"], arch, 48) == tile
     assert not with_copies(tile, row, ARCHS["sm_80"], 97).copies_between
 
