@@ -105,7 +105,6 @@ def test_names_of_antennas_go_along_to_the_beams(tmp_path: Path, feeds: int) -> 
         "beams": {"kind": "beamforming", "input": {
             "file": str(path), "weights": {"workload": "nulls"}, "samples": "v",
             "coordinates": of_v,
-            "select": {"samples": [":", "0:1", ":", ":"]} if feeds > 1 else {},
         }},
     }  # fmt: skip
     check_study(study_of(workloads))

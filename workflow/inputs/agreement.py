@@ -32,15 +32,14 @@ def check_agrees(operand: str, name: str, known: Coordinate, carried: Coordinate
 def _is_beyond(name: str, one: Coordinate, other: Coordinate) -> bool:
     """Return whether the single entry of one is none that may be for all entries of the other.
 
-    Weights of one feed, by its name or its number, are of no other one. Those of one frequency may
-    be for a band that has it, but for no other band.
+    Weights of one feed by its name are of no other one. Those of one frequency may be for a band
+    that has it, but for no other band.
     """
     one, other = sorted((one, other), key=lambda each: each.values.size)
     if one.values.size != 1 or other.values.size < 2 or is_blank(other.values):
         return False
     if name == "polarization":
-        alike = (one.values.dtype.kind == "U") == (other.values.dtype.kind == "U")
-        return alike and differ(
+        return one.values.dtype.kind == other.values.dtype.kind == "U" and differ(
             replace(one, values=np.resize(one.values, other.values.shape)), other
         )
     factors = _factors(one.units, other.units)

@@ -90,18 +90,22 @@ def describe(
             coordinates, left_out = describe_coordinates(source, right, check=check, wrong=wrong)
     mistakes.raise_all()
     work_along_any = any(one.free for one in there)
-    for name, one in made.items():
-        own = one.coordinates()
-        if not work_along_any:
-            own = _as_another(coordinates.get("frequency"), own)
+    carried = {name: one.coordinates() for name, one in made.items()}
+    for name, own in carried.items():
         for axis in _NUMBERED_ALIKE:
             if axis in own and not (axis in coordinates or f"{axis}_name" in own):
-                _check_numbers(name, axis, own[axis], [headers[each.name] for each in plain])
+                others = [
+                    key for key in headers if axis not in carried.get(key, {}) and key != name
+                ]
+                _check_numbers(name, axis, own[axis], [headers[key] for key in others])
+        if not work_along_any:
+            own = _as_another(coordinates.get("frequency"), own)
         _carry(coordinates, source, name, own)
     coordinates = coordinates if work_along_any else of_waves(coordinates)
     _place_selected(coordinates, source, headers)
     coordinates = coordinates if work_along_any else of_waves(coordinates)  # of what was placed
     _place_feed(coordinates, headers)
+    _leave_number_of_one(coordinates, headers)
     number_selected(coordinates, there, headers)
     return Described(headers, made, coordinates, left_out)
 
@@ -111,30 +115,26 @@ def _as_another(known: Coordinate | None, own: Mapping[str, Coordinate]) -> dict
 
     Weights may be of a channel within each of the samples' channels, or for all of these.
     """
-    waves = of_waves(own)
-    differs = known is not None and "frequency" in waves and differ(known, waves["frequency"])
-    return dict(own) if differs else waves
+    waves, frequency = of_waves(own), own.get("frequency")
+    if known is None or frequency is None or differ(known, frequency):
+        return waves
+    return dict(own) if differ(known, waves["frequency"]) else waves
 
 
 def _check_numbers(
     operand: str, axis: str, carried: Coordinate, others: Sequence[OperandHeader]
 ) -> None:
-    """Raise InputError where a dataset has other antennas or feeds than a product, by number.
+    """Raise InputError where others have other antennas or feeds than a product, by number.
 
     Numbers of entries tell nothing of most axes. Those of a product's antennas and feed without
     names are of the voltages that it is made of, and weights of others would be multiplied with the
-    samples.
+    samples. Nothing else is known of the axis in ``others``, which are datasets and products.
     """
     if carried.values.dtype.kind not in "iu":
         return
-    for each in others:
-        taken = each.numbers.get(axis)
+    for taken in [each.numbers.get(axis) for each in others]:
         if taken is not None:
             check_agrees(operand, axis, Coordinate(taken.indices), carried)
-            continue
-        length = dict(zip(each.map.axes, each.shape, strict=True)).get(axis, 1)
-        if axis == "polarization" and length > 1:
-            check_agrees(operand, axis, Coordinate(np.arange(length)), carried)
 
 
 def _carry(
@@ -215,6 +215,20 @@ def _place_feed(coordinates: dict[str, Coordinate], headers: Mapping[str, Operan
     known = coordinates.setdefault("polarization", one)
     if (known.values.dtype.kind == "U") == named:
         check_agrees(names[0], "polarization", known, one)
+
+
+def _leave_number_of_one(
+    coordinates: dict[str, Coordinate], headers: Mapping[str, OperandHeader]
+) -> None:
+    """Leave out the number of the one feed that weights are of, which may be for several.
+
+    By its name it would be of no other (`check_agrees`).
+    """
+    one = coordinates.get("polarization")
+    lengths = [dict(zip(each.map.axes, each.shape, strict=True)) for each in headers.values()]
+    several = max((each.get("polarization", 1) for each in lengths), default=1) > 1
+    if one is not None and one.values.size == 1 and one.values.dtype.kind in "iu" and several:
+        del coordinates["polarization"]
 
 
 def _read_otherwise(

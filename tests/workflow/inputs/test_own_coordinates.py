@@ -163,6 +163,9 @@ def test_two_operands_may_take_other_entries(tmp_path: Path, source: dict[str, A
         },
     }  # fmt: skip
     case = {"kind": "beamforming", "input": of_bank}
+    said = mistake(bank={**BANK, "input": source}, beams=case)
+    assert "another operand along frequency, 150.5 MHz, got 149.5 MHz" in said
+    del source["coordinates"]["time"]  # so that fine channels have no frequencies in Hz
     found = products_of(tmp_path, bank={**BANK, "input": source}, beams=case)["beams"]
     assert "selected_fine_frequency" not in found.coordinates
     np.testing.assert_array_equal(found.coordinates["frequency"].values, [150.0])
