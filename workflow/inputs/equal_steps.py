@@ -42,10 +42,16 @@ def given_coordinate(
     if len(listed) != length:
         raise InputError(f"{key} must have {counted(length, 'value')}, got {len(listed)}")
     text = any(isinstance(value, str) for value in listed)
-    values = np.array(list(map(str, listed)) if text else listed)[taken.indices]
+    values = np.array(list(map(_name, listed)) if text else listed)[taken.indices]
     if not text and not np.all(np.isfinite(values)):
         raise InputError(f"{key}: its values must be finite numbers")
     return Coordinate(values, unit)
+
+
+def _name(value: float | str) -> str:
+    """Return a name, of a number among names as a study has it: 3 and not 3.0."""
+    whole = isinstance(value, float) and value.is_integer()
+    return str(int(value) if whole else value)
 
 
 def regular(

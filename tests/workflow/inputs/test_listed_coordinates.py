@@ -50,6 +50,12 @@ def test_values_in_the_study_have_units_and_an_axis(file: Path) -> None:
         assert said in error_of(beams(file, coordinates={name: wrong})), said
 
 
+def test_numbers_among_names_are_names_as_the_study_has_them(file: Path) -> None:
+    """Antenna 12 of 1a, 2b, 12 was 12.0."""
+    found = staged(beams(file, coordinates={"antenna": ["1a", "2b", 12, 0.5, 1e9]})).coordinates
+    assert found["antenna"].values.tolist() == ["1a", "2b", "12", "0.5", "1000000000"]
+
+
 @pytest.mark.parametrize("how", ["dataset", "values", "list"])
 def test_times_that_are_dates(file: Path, how: str) -> None:
     """They were text, which times cannot be; the coordinate says when they begin."""
