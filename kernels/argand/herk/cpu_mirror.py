@@ -69,7 +69,7 @@ def _fill(conjugates: Array, square: Array, where: Array) -> None:
 
 def _is_by_rows(square: Array) -> bool:
     n = square.shape[-1]
-    return n <= _HALVED and square.size >= _MANY * n * n
+    return bool(n <= _HALVED and square.size >= _MANY * n * n)
 
 
 def _real_diagonals(square: Array) -> None:
