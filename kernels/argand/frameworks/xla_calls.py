@@ -56,9 +56,17 @@ def number_of(call: Hashable, body: Body) -> np.int64:
         return _NUMBERS[call]
 
 
-@cache
+_registering = Lock()
+
+
 def register() -> list[Any]:
     """Register the calls with XLA, once; return what XLA calls, to keep it alive."""
+    with _registering:  # XLA would keep functions of which the cache has another thread's
+        return _registered()
+
+
+@cache
+def _registered() -> list[Any]:
     headers = jax.ffi.include_dir()
     found = []
     for traits, target in enumerate(TARGETS):

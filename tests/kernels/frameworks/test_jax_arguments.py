@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -122,3 +125,22 @@ def test_a_program_ends_with_calls_that_nobody_waited_for(call: str) -> None:
         f"{call}(jax.numpy.ones((1000, 1000)))\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+def test_threads_that_come_first_at_once_register_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """XLA called functions that were gone, and ended the process."""
+    from argand.frameworks import xla_calls
+
+    given: list[str] = []
+
+    def registered(target: str, _function: Any, **_options: Any) -> None:
+        time.sleep(0.01)  # others come meanwhile
+        given.append(target)
+
+    monkeypatch.setattr(jax.ffi, "register_ffi_target", registered)
+    monkeypatch.setattr(xla_calls.atexit, "register", lambda *_: None)
+    monkeypatch.setattr(xla_calls, "_registered", cache(xla_calls._registered.__wrapped__))
+    with ThreadPoolExecutor(4) as pool:
+        first, *others = (one.result() for one in [pool.submit(xla_calls.register) for _ in "four"])
+    assert all(one is first for one in others)
+    assert sorted(given) == sorted(2 * list(xla_calls.TARGETS))
