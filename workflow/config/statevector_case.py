@@ -43,8 +43,8 @@ class Noise(Model):
 
     @model_validator(mode="after")
     def _some(self) -> Noise:
-        if self.depolarising == self.damping == 0:
-            raise ValueError("noise must have a depolarising or damping probability above 0")
+        if not {"depolarising", "damping"} & self.model_fields_set:  # a sweep may begin with 0
+            raise ValueError("noise must have a depolarising or damping probability")
         return self
 
 

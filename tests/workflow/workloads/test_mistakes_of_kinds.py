@@ -177,7 +177,7 @@ MISTAKES: dict[str, tuple[str, dict[str, Any], Mistakes]] = {
         ({"probabilities": [0], "noise": {"damping": 0.1}}, "must be given with probabilities"),
         ({"probabilities": [0], "initial": "zero"}, "initial must not be given with noise"),
         ({"probabilities": [0], "fuse": 2}, "fuse must not be given with noise"),
-        ({"probabilities": [0], "noise": {"trajectories": 9}}, "probability above 0"),
+        ({"probabilities": [0], "noise": {"trajectories": 9}}, "damping probability"),
         ({"probabilities": [0], "noise": {**NOISE, "damping": 1.5}}, "less than or equal to 1"),
         ({"probabilities": [0], "noise": {**NOISE, "damping": math.nan}}, "noise.damping"),
         ({"probabilities": [0], "noise": {**NOISE, "trajectories": 1}}, "greater than or equal"),

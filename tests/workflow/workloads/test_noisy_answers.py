@@ -84,6 +84,20 @@ def test_a_gpu_averages_the_same_trajectories(answer: str, cp: Any) -> None:
     assert found.verified, found.reason
 
 
+@pytest.mark.parametrize("answer", KEYS)
+def test_a_sweep_may_begin_without_noise(answer: str) -> None:
+    none = {"depolarising": 0.0, "damping": 0.0}
+    noise = none if answer == "shots" else {**none, "trajectories": 8000}
+    one = workload(**KEYS[answer] | {"noise": noise})
+    staged, result = computed(one)
+    reference = one.reference(staged)
+    found = one.assess(staged, reference, result, PRECISIONS["fp64"], "cpu")
+    assert found.verified, found.reason
+    assert abs(result[0, -1] - 1) < 1e-13
+    if answer != "shots":
+        np.testing.assert_allclose(result[0, :-1] / reference.scale, reference.values, atol=1e-13)
+
+
 def test_few_trajectories_prove_nothing() -> None:
     one = workload(noise={**NOISE, "trajectories": 100}, **KEYS["observables"])
     staged, result = computed(one, "fp32")
