@@ -21,6 +21,7 @@ from workflow.inputs.dimension_names import check_exchanged
 from workflow.inputs.given_axes import of_lacking, with_given
 from workflow.inputs.hdf5_operands import describe_coordinates, describe_operand
 from workflow.inputs.input_operand import OperandHeader
+from workflow.inputs.merged_channels import with_merged
 from workflow.inputs.product_operand import ProductOperand
 from workflow.inputs.selected_offsets import ADDED, of_waves
 from workflow.readers import reader_of
@@ -237,16 +238,16 @@ def _read_otherwise(
     """Return an operand that is another workload's product, or an array of a reader's."""
     if operand.name in (products := source.products()):
         of = products[operand.name]
-        what = f"the product of {of}"
+        what, product = f"the product of {of}", with_merged(upstream[of], operand, source)
         if source.file is not None:  # whose datasets or arrays coordinates are of
-            return ProductOperand(operand, upstream[of], source, what)
+            return ProductOperand(operand, product, source, what)
         others = {key: upstream[one] for key, one in products.items() if key != operand.name}
         of_others = [
             name for name, given in source.coordinates.items()
             if any(axis_of(name, given) in (source.axes_of(key) or other.axes)
                    and name not in other.coordinates for key, other in others.items())
         ]  # fmt: skip
-        given = with_given(upstream[of], source, operand.name, {}, of_others, check=check)
+        given = with_given(product, source, operand.name, {}, of_others, check=check)
         return ProductOperand(operand, given, source, what, source.coordinates)
     reader = reader_of(source, operand.name, check=check)
     name = reader.known(getattr(source, operand.name), f"input.{operand.name}")

@@ -19,13 +19,13 @@ from workflow.inputs.file_array import FileArray
 from workflow.inputs.hdf5_operands import never_written, read_operand, source_checksum
 from workflow.inputs.input_operand import OperandHeader
 from workflow.inputs.lacking import lacking
+from workflow.inputs.merged_channels import array_of
 from workflow.inputs.operand_values import (
     count_all,
     count_stretches,
     make_zero,
     refuse_nonfinite,
 )
-from workflow.inputs.product_operand import ProductArray
 from workflow.inputs.provenance import of_products, provenance
 from workflow.readers import reader_of
 from workflow.storage.products import read_outline
@@ -75,9 +75,10 @@ def staged(
     data = {operand.name: read_operand(source, operand) for operand in plain}
     nan = {name: make_zero(one) for name, one in data.items()} if source.flagged == "zero" else {}
     readers = {name: reader_of(source, name) for name in found.made if name not in products}
+    named = {operand.name: operand for operand in operands}
     drawn = {
         name: one.stretched(
-            ProductArray(upstream[products[name]])
+            array_of(upstream[products[name]], outlines[products[name]], named[name], source)
             if name in products
             else FileArray(readers[name], getattr(source, name))
         )

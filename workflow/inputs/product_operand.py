@@ -252,9 +252,11 @@ def _check_places(operand: Operand, kept: Sequence[str], shown: str, array: str 
             hint = f"; those of the file's format are `{operand.name}: {array}`" if array else ""
             if odd == "pair":
                 hint = "; `form: full` makes matrices of the pairs"
+            if odd == "fine_frequency":
+                hint = "; where both have frequencies and neither is selected they are taken as one"
             raise AxisError(
                 f"input.{operand.name}: {shown}; {odd!r} is none of {list(operand.axes)}, so the "
                 f"axes would go by their place, and {name!r} become {place!r}: drop {odd!r} by an "
                 "index in input.select, or name all axes in input.axes"
-                f"{hint if 'column' in operand.axes else ''}"
+                f"{hint if 'column' in operand.axes or odd == 'fine_frequency' else ''}"
             )

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+import numpy as np
+
 from workflow.data import (
     REVERSED,
     SELECTED,
@@ -13,6 +15,7 @@ from workflow.data import (
     TUNED_BEFORE,
     Array,
     Coordinate,
+    blank,
     is_blank,
 )
 from workflow.files.units import FACTORS, OF_REAL, OF_SAMPLES, OF_TUNED, OF_UPPER, OFFSETS
@@ -35,8 +38,8 @@ def above_selected(before: Coordinate | None, one: Coordinate) -> Coordinate:
     if before is None or not {before.units, one.units} <= set(FACTORS["Hz"]):
         return one
     kept = list(REVERSED)
-    if _is_zero_of_samples(before) and _counts_from_samples(one):
-        one = replace(one, values=_raised(one, before), long_name=_without_zero(one.long_name))
+    if _is_zero_of_samples(before) and counts_from_samples(one):
+        one = replace(one, values=raised(one, before), long_name=_without_zero(one.long_name))
         kept += OFFSETS
     more = [text for text in kept if text in before.long_name and text not in one.long_name]
     return replace(one, long_name=", ".join([one.long_name, *more])) if more else one
@@ -59,9 +62,9 @@ def of_waves(coordinates: Mapping[str, Coordinate]) -> dict[str, Coordinate]:
         known = one.units in hertz and one.values.size == 1 and not is_blank(one.values)
         if not known or not _is_zero_of_samples(one):
             continue
-        if _counts_from_samples(one):
-            along = replace(along, values=_raised(along, one))
-        elif _counts_from_samples(along):
+        if counts_from_samples(one):
+            along = replace(along, values=raised(along, one))
+        elif counts_from_samples(along):
             along = above_selected(one, along)
         else:
             continue
@@ -69,10 +72,10 @@ def of_waves(coordinates: Mapping[str, Coordinate]) -> dict[str, Coordinate]:
     return {**found, "frequency": along}
 
 
-def _raised(one: Coordinate, offset: Coordinate) -> Array:
+def raised(one: Coordinate, offset: Coordinate) -> Array:
     """Return values with an offset added, in their unit; those of an outline (`blank`) stay."""
-    if is_blank(one.values):
-        return one.values
+    if is_blank(one.values) or is_blank(offset.values):
+        return blank(one.values.shape, np.float64)
     factors = FACTORS["Hz"]
     return one.values + offset.values * (factors[offset.units] / factors[one.units])
 
@@ -90,6 +93,7 @@ def _is_zero_of_samples(before: Coordinate) -> bool:
     return (TAKEN in said and ADDED not in said) or said in (TUNED, TUNED_BEFORE)
 
 
-def _counts_from_samples(one: Coordinate) -> bool:
+def counts_from_samples(one: Coordinate) -> bool:
+    """Return whether frequencies are offsets from that of the channel that their samples are of."""
     said = one.long_name
     return any(text in said for text in _ABOVE) and not any(text in said for text in _UNKNOWN)

@@ -1,0 +1,109 @@
+"""Channels within coarse channels, which visibilities and beams have as one axis."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+import pytest
+from test_chains import run
+
+from tests.workflow.chained_cases import study_of
+from workflow.config.mistakes import StudyError
+from workflow.data import Array
+from workflow.inputs import product_operand
+from workflow.inputs.merged_channels import Merged, MergedArray
+from workflow.preflight.check import check_study
+
+COARSE, FINE, ANTENNAS = 3, 8, 4
+
+
+@pytest.fixture
+def bank(tmp_path: Path) -> dict[str, Any]:
+    """A filter bank of coarse channels (channel, feed, antenna, time) in MHz."""
+    rng = np.random.default_rng(5)
+    place = {"values": [0, 1, 3, 7], "units": "m", "axis": "antenna"}
+    with h5py.File(tmp_path / "v.h5", "w") as file:
+        shape = (COARSE, 2, ANTENNAS, 18 * FINE)
+        file["v"] = rng.normal(size=shape) + 1j * rng.normal(size=shape)
+    source = {
+        "file": str(tmp_path / "v.h5"), "samples": "v",
+        "axes": ["frequency", "polarization", "antenna", "time"], "sample_rate_hz": 1e6,
+        "coordinates": {
+            "frequency": {"values": [150, 151, 152], "units": "MHz"}, "east": place,
+            "north": place, "gain": {"values": [5, 6, 7], "axis": "frequency"},
+        },
+    }  # fmt: skip
+    return {
+        "kind": "channelise", "channels": FINE, "taps": 3, "axis": "time", "shift": True,
+        "input": source,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(("stretch", "count"), [(1 << 26, 1), (1 << 9, 2)])
+def test_visibilities_of_all_channels(
+    tmp_path: Path, bank: dict[str, Any], monkeypatch: pytest.MonkeyPatch, stretch: int, count: int
+) -> None:
+    """Those within each coarse channel had to be taken one by one, in a workload each."""
+    monkeypatch.setattr(product_operand, "STRETCH_BYTES", stretch)
+    select = {"voltages": {"polarization": 1, "time": "0:16"}}
+    study = study_of({
+        "bank": {**bank, "shards": count},
+        "vis": {"kind": "correlate", "integrate": 8, "shards": count, "input": {
+            "voltages": {"workload": "bank"}, "select": select,
+        }},
+        "image": {"kind": "image", "directions": {"n": 3, "field_of_view_deg": 9}, "shards": count,
+                  "input": {"covariances": {"workload": "vis"}}},
+    })  # fmt: skip
+    check_study(study)
+    found = run(study, tmp_path, count)
+    x = np.moveaxis(found["bank"].data[:, 1, :, :16], -1, 1)  # (coarse, fine, antenna, time)
+    x = x.reshape(COARSE * FINE, ANTENNAS, 2, 8).swapaxes(1, 2)
+    expected = x @ x.conj().swapaxes(-1, -2)
+    np.testing.assert_allclose(found["vis"].data, expected, atol=1e-12 * abs(expected).max())
+    there = found["vis"].coordinates
+    hertz = 1e6 * np.array([150, 151, 152])[:, None] + 1e6 * np.arange(-4, 4) / FINE
+    np.testing.assert_allclose(there["frequency"].values, hertz.reshape(-1) / 1e6)
+    np.testing.assert_array_equal(there["gain"].values, np.repeat([5, 6, 7], FINE))
+    np.testing.assert_allclose(
+        found["image"].coordinates["summed_frequency"].values, hertz.reshape(-1) / 1e6
+    )
+
+
+def test_beams_of_all_channels(tmp_path: Path, bank: dict[str, Any]) -> None:
+    beams = {"kind": "beamforming", "beams": 4, "input": {"samples": {"workload": "bank"}}}
+    study = study_of({"bank": bank, "beams": beams})
+    check_study(study)
+    found = run(study, tmp_path)["beams"]
+    assert found.data.shape[:3] == (COARSE * FINE, 2, 4)
+    np.testing.assert_allclose(np.diff(found.coordinates["frequency"].values), 1 / FINE)
+
+
+@pytest.mark.parametrize("select", [{"frequency": "0:2"}, {"fine_frequency": "1:"}])
+def test_a_selection_of_either_is_of_that_axis(bank: dict[str, Any], select: Any) -> None:
+    given = {"voltages": {"workload": "bank"}, "select": {"voltages": select}}
+    with pytest.raises(StudyError, match="neither is selected they are taken as one"):
+        check_study(study_of({"bank": bank, "vis": {"kind": "correlate", "input": given}}))
+
+
+class InMemory:
+    """An array whose boxes are read as those of a file."""
+
+    def __init__(self, data: Array) -> None:
+        self.data = data
+
+    def __getitem__(self, spans: Any) -> Array:
+        return self.data[spans]
+
+
+def test_any_range_of_both_axes(rng: np.random.Generator) -> None:
+    data = rng.normal(size=(2, COARSE, 3, FINE))
+    whole = np.moveaxis(data, 3, 2).reshape(2, COARSE * FINE, 3)
+    merged = MergedArray(InMemory(data), Merged(1, 3, FINE))  # type: ignore[arg-type]
+    for start in range(COARSE * FINE):
+        for stop in range(start + 1, COARSE * FINE + 1):
+            for step in (1, 3):
+                spans = (slice(0, 2, 1), slice(start, stop, step), slice(0, 3, 2))
+                np.testing.assert_array_equal(merged[spans], whole[spans])
