@@ -35,6 +35,8 @@ _STACK_BYTE = 0.7
 _PIECE, _AGAIN_BYTE = 2e5, 0.0025
 """Time in which the kernels of one more piece begin and end, and of a byte of planes that products
 read again under their mainloops (fitted on an H200; `benchmarks.workspace` times such calls)."""
+_GROUP = 1e5
+"""Time in which one more launch of a piece's planes begins and ends."""
 _COLUMN_PANELS = 2
 """Factor of the time for planes of A that panels of columns read again: panels of B are encoded
 less fast than its whole (docs/experiments/2026-11-26-exact-products.md)."""
@@ -52,6 +54,8 @@ def choose_pieces(problem: ModularProblem, device: Device, limit: int) -> list[P
 
 def most_slices(problem: ModularProblem, piece: Piece, limit: int) -> int:
     """Return for how many split-K slices of a piece a workspace has room; it may be none."""
+    if piece.plane_groups > 1:
+        return 1
     of_a, of_b, of_c = problem.parts(piece.k_parts)[0][1].piece_bytes(piece)
     return (limit - of_a - of_b) // of_c
 
@@ -63,6 +67,7 @@ def _time_of_pieces(
     most = most_slices(problem, pieces[0], limit)
     numbers, item, parts = problem.nbytes // problem.a.item, problem.a.item, pieces[0].k_parts
     found = _ADD_BYTE * numbers * (item + 2 * problem.count) + _PIECE * len(pieces) * parts
+    found += _GROUP * len(pieces) * (pieces[0].plane_groups - 1)
     if parts > 1:
         residues = problem.plane_bytes()[2] * problem.batch * problem.a.rows * pieces[0].padded
         found += _ADD_BYTE * residues * (parts - 1)
@@ -72,7 +77,7 @@ def _time_of_pieces(
     part = problem.parts(parts)[0][1]
     found += _AGAIN_BYTE * sum(_planes_read_again(problem, x, part.pitch) for x in pieces)
     for (products, rows, columns), times in alike.items():
-        piece = Piece(0, products, 0, rows, 0, columns)
+        piece = Piece(0, products, 0, rows, 0, columns, plane_groups=pieces[0].plane_groups)
         plan = choose_plan(part, piece, device, most)
         found += times * parts * min(_times(part, piece, device, plan, most))
     return found
@@ -151,7 +156,7 @@ def _times(
     if plan.resident_tiles:
         return [_time_of_stacks(problem, piece, device, plan)]
     tiles = -(-piece.rows // plan.block_m) * -(-piece.padded // plan.block_n)
-    tiles *= 2 * problem.count * piece.products
+    tiles *= -(-2 * problem.count // piece.plane_groups) * piece.products
     each = plan.block_m * plan.block_n * _TILE_COST[plan.block_m, plan.block_n]
     k_tiles = problem.pitch // BLOCK_K
     residues = 2 * problem.count * piece.rows * piece.padded * piece.products
@@ -159,6 +164,7 @@ def _times(
     for slices in range(1, max(1, min(most, k_tiles // _SLICE_TILES, _MOST_SLICES)) + 1):
         waves = -(-tiles * slices // device.sm_count)
         added = _ADD_SLICES + _ADD_BYTE * residues * (slices + 1) if slices > 1 else 0.0
+        waves *= piece.plane_groups
         found.append(waves * (-(-k_tiles // slices) + _EPILOGUE_TILES) * each + added)
     return found
 
@@ -170,9 +176,9 @@ def _time_of_stacks(
     rows, k_tiles = -(-piece.rows // plan.block_m), problem.pitch // BLOCK_K
     height = min(rows, plan.stack_tiles)
     stacks = -(-rows // height) * -(-piece.padded // plan.block_n)
-    stacks *= 2 * problem.count * piece.products
+    stacks *= -(-2 * problem.count // piece.plane_groups) * piece.products
     # Each consumer's mainloop and epilogue take as long as two mainloops, or longer.
     stages = max(k_tiles, (k_tiles + _STACK_EPILOGUE_TILES) / 2)
     each = plan.block_m * plan.block_n * _STACK_COST[plan.block_m, plan.block_n]
     read = (height * plan.block_m + plan.block_n) * k_tiles * BLOCK_K * _STACK_BYTE
-    return -(-stacks // device.sm_count) * max(height * stages * each, read)
+    return piece.plane_groups * -(-stacks // device.sm_count) * max(height * stages * each, read)

@@ -67,7 +67,8 @@ PRODUCT_ARGUMENTS: Fields = (
     ("const signed char*", "a"), ("const signed char*", "b"), ("signed char*", "residues"),
     ("int64", "slice_bytes"), ("int64", "a_plane"), ("int64", "b_plane"),
     ("int", "m"), ("int", "n"), ("int", "num_k_tiles"), ("int", "k_tiles_per_slice"),
-    ("int", "split_k_slices"), ("int", "planes"), ("int", "a_batched"), ("int", "b_batched"),
+    ("int", "split_k_slices"), ("int", "planes"), ("int", "first_plane"),
+    ("int", "a_batched"), ("int", "b_batched"),
     ("uint32", "tiles_m"), ("uint32", "tiles_n"), ("uint32", "tiles"),
 )  # fmt: skip
 SLICE_ARGUMENTS: Fields = (

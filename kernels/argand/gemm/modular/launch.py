@@ -154,19 +154,25 @@ class ModularLaunch:
         # its parts of k are those of the others.
         parts = problem.parts(pieces[0].k_parts)
         of_a, of_b, of_c = parts[0][1].piece_bytes(pieces[0])
-        a_planes, b_planes = self._reserve(of_a), self._reserve(of_b)
         most = most_slices(problem, pieces[0], self._limit)
         plans = [choose_plan(parts[0][1], piece, self._device, most) for piece in pieces]
         slices = [
             choose_slices(parts[0][1], piece, self._device, plan, most)
             for piece, plan in zip(pieces, plans, strict=True)
         ]
-        residues = self._reserve(of_c * max(slices))
+        if pieces[0].plane_groups > 1:
+            residues = self._reserve(problem.workspace_bytes(pieces[0]) - of_b)
+            a_planes = Address(residues.base, residues.offset + problem.planes_offset(pieces[0]))
+        else:
+            residues, a_planes = self._reserve(of_c * max(slices)), self._reserve(of_a)
+        b_planes = self._reserve(of_b)
         self._refuse()  # before thousands of launches are made
         #: The launch's name in records.
         self.name = f"{problem.count} moduli, {plans[0].name}"
         if slices[0] > 1:
             self.name += f", {slices[0]} slices of k"
+        if pieces[0].plane_groups > 1:
+            self.name += f", {pieces[0].plane_groups} groups of planes"
         if len(parts) > 1:
             self.name += f", {len(parts)} parts of k"
         if proof is not None:
@@ -180,10 +186,11 @@ class ModularLaunch:
                 yield from self._encode(piece, part, a_planes, b_planes, before)
                 # A shorter last part may have fewer slices.
                 count = choose_slices(part[1], piece, self._device, plan, split)
-                yield product_launch(
-                    part[1], self._device, plan, piece, count,
-                    *self._planes(piece, a_planes, b_planes), residues, adds=part[0] > 0,
-                )  # fmt: skip
+                for group in problem.plane_groups(piece):
+                    yield product_launch(
+                        part[1], self._device, plan, piece, count, group,
+                        *self._planes(piece, a_planes, b_planes), residues, adds=part[0] > 0,
+                    )  # fmt: skip
             if split > 1:
                 yield add_slices(problem, self._device, piece, split, residues)
             yield self._decode(piece, residues)
@@ -216,12 +223,16 @@ class ModularLaunch:
             if proof is not None and not again:
                 yield from proof.image(product, count, part[0], b.exponents, b.name("planes"))
         new_a = before is None or piece.rows_of(of_a) != before.rows_of(of_a)
-        if new_a and isinstance(a, OperandLaunch):
-            yield a.encode(
+        overwritten = piece.plane_groups > 1
+        if (new_a or overwritten) and isinstance(a, OperandLaunch):
+            encode = a.encode(
                 product, count, piece.first_row, piece.rows, piece.rows, a_planes,
                 None if proof is None else proof.of_a(product, piece.first_row, part[0]),
                 part,
             )  # fmt: skip
+            if overwritten:  # planes are where the residues of the piece before are read
+                encode = encode._replace(writes=(*encode.writes, RESIDUES))
+            yield encode
 
     def _planes(self, piece: Piece, a: Address, b: Address) -> tuple[PieceOperand, PieceOperand]:
         """Return where a piece's planes are: in the workspace, or in what is packed."""

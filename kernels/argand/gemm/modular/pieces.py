@@ -19,6 +19,8 @@ _MORE_PANELS = 3
 """Panels beyond the fewest that fit, so that whole waves of tiles can be found."""
 _MORE_PARTS = 2
 """Parts of k beyond the fewest that fit."""
+_PLANE_GROUPS = (2, 3, 4)
+"""Launches in which the planes of a panel of rows are multiplied."""
 _FEW_LINES = 1024
 """Lines of panels of one side below which panels of both sides are looked at."""
 _NORM_BYTES, _NORM_BLOCKS = 8, 2 << 8
@@ -60,12 +62,12 @@ def cuts_of(problem: ModularProblem, limit: int) -> list[list[Piece]]:
     """Return ways to cut a problem so that its planes and residues take at most ``limit`` bytes.
 
     A piece has whole products, all about as many, for which there is one way. Where one is too
-    large it is a panel of its rows or of its columns, or the whole in parts of k; where panels have
-    few lines, a block of rows and columns, in parts of k or not. Batches, products with a proof and
-    those of packed operands go in blocks where nothing else fits, packed ones in one part of k.
-    Where no block fits it is the smallest. Few products at a time, whose planes stay in the L2
-    cache, take no less time than many: kernels that are so short take longer to begin and to end
-    than they save.
+    large it is a panel of its rows or of its columns, of rows maybe with planes in groups, or the
+    whole in parts of k; where panels have few lines, a block of rows and columns, in parts of k or
+    not. Batches, products with a proof and those of packed operands go in blocks where nothing else
+    fits, packed ones in one part of k. Where no block fits it is the smallest. Few products at a
+    time, whose planes stay in the L2 cache, take no less time than many: kernels that are so short
+    take longer to begin and to end than they save.
     """
     of_a, of_b, of_c = problem.plane_bytes()
     rows, columns = problem.a.rows, problem.b.rows
@@ -80,6 +82,7 @@ def cuts_of(problem: ModularProblem, limit: int) -> list[list[Piece]]:
     most_rows = (limit - of_b * padded) // (of_a + of_c * padded)
     most_columns = (limit - of_a * rows) // (of_b + of_c * rows)
     found = [_pieces(problem, 1, step, columns) for step in _steps(rows, most_rows)]
+    found += _grouped_panels(problem, limit, most_rows)
     # A'(B' x) of a proof takes a pass of its own where C is cut into panels of columns.
     if problem.proved is None or not found:
         found += [_pieces(problem, 1, rows, step) for step in _steps(columns, most_columns)]
@@ -88,6 +91,19 @@ def cuts_of(problem: ModularProblem, limit: int) -> list[list[Piece]]:
     if not found or (alone and max(most_rows, most_columns) < _FEW_LINES):
         found += _blocks(problem, limit)
     return found or [_smallest(problem)]
+
+
+def _grouped_panels(problem: ModularProblem, limit: int, most_rows: int) -> Iterator[list[Piece]]:
+    """Yield panels of more rows than ``most_rows``, whose residues overwrite planes of A."""
+    if problem.a_packed:
+        return
+    of_b = problem.piece_bytes(Piece(0, 1, 0, 0, 0, problem.b.rows))[1]
+    for groups in _PLANE_GROUPS:
+        row = Piece(0, 1, 0, 1, 0, problem.b.rows, plane_groups=groups)
+        most = (limit - of_b) // (problem.workspace_bytes(row) - of_b)
+        for step in _steps(problem.a.rows, most):
+            if step > most_rows:
+                yield _pieces(problem, 1, step, problem.b.rows, plane_groups=groups)
 
 
 def _smallest(problem: ModularProblem) -> list[Piece]:
@@ -187,7 +203,7 @@ def _norm_bytes(problem: ModularProblem) -> int:
 
 def _pieces(
     problem: ModularProblem, products: int, row_step: int, column_step: int, k_parts: int = 1,
-    *, by_columns: bool = False,
+    *, by_columns: bool = False, plane_groups: int = 1,
 ) -> list[Piece]:  # fmt: skip
     """Return the pieces in turn, row after row of them, or column after column."""
     rows, columns = problem.a.rows, problem.b.rows
@@ -197,7 +213,7 @@ def _pieces(
     return [
         Piece(
             first, min(products, problem.batch - first), row, min(row_step, rows - row),
-            column, min(column_step, columns - column), k_parts,
+            column, min(column_step, columns - column), k_parts, plane_groups,
         )
         for first in range(0, problem.batch, products)
         for row, column in corners

@@ -122,12 +122,37 @@ class ModularProblem:
             of_c * piece.products * piece.rows * piece.padded,
         )
 
+    def plane_groups(self, piece: Piece) -> list[tuple[int, int]]:
+        """Return the first plane and the number of planes of each group of a piece."""
+        planes = 2 * self.count
+        each = -(-planes // piece.plane_groups)
+        return [(first, min(each, planes - first)) for first in range(0, planes, each)]
+
+    def planes_offset(self, piece: Piece) -> int:
+        """Return where planes of A begin behind the beginning of the residues of a piece.
+
+        The residues of one launch end before the planes that it, or a later one, reads.
+        """
+        plane, residues = piece.rows * self.pitch, piece.rows * piece.padded
+        return max(
+            (first + count) * residues - first * plane for first, count in self.plane_groups(piece)
+        )
+
+    def workspace_bytes(self, piece: Piece) -> int:
+        """Return the workspace of a piece's planes and residues, in one slice of k."""
+        of_a, of_b, of_c = self.piece_bytes(piece)
+        if piece.plane_groups == 1:
+            return of_a + of_b + of_c
+        return max(of_c, self.planes_offset(piece) + of_a) + of_b
+
 
 @dataclass(frozen=True)
 class Piece:
     """Products of a batch, and rows and columns of them, that are computed at a time.
 
-    Their k is encoded and multiplied in ``k_parts`` parts, whose residues add up.
+    Their k is encoded and multiplied in ``k_parts`` parts, whose residues add up. Its planes are
+    multiplied in ``plane_groups`` launches; where these are several, the residues of one overwrite
+    planes of A that the launches before have read.
     """
 
     first_product: int
@@ -137,6 +162,7 @@ class Piece:
     first_column: int
     columns: int
     k_parts: int = 1
+    plane_groups: int = 1
 
     @property
     def padded(self) -> int:

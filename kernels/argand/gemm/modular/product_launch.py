@@ -45,11 +45,13 @@ class PieceOperand(NamedTuple):
 
 def product_launch(
     problem: ModularProblem, device: Device, plan: ResiduePlan, piece: Piece, slices: int,
-    a: PieceOperand, b: PieceOperand, residues: Address, *, adds: bool = False,
+    group: tuple[int, int], a: PieceOperand, b: PieceOperand, residues: Address, *,
+    adds: bool = False,
 ) -> KernelLaunch:  # fmt: skip
-    """Return the launch that multiplies the planes of a piece in a number of slices of k.
+    """Return the launch that multiplies a group of planes of a piece in a number of slices of k.
 
-    With ``adds`` its residues are added to those of an earlier part of k.
+    ``group`` is the first of them and their number. With ``adds`` their residues are added to those
+    of an earlier part of k.
 
     Raises PlanError where the plan holds columns of a shorter k, and does not split it.
     """
@@ -58,7 +60,7 @@ def product_launch(
             f"{plan.name} takes k up to {plan.resident_tiles * BLOCK_K} in one slice, got "
             f"{problem.a.columns} in {slices}; take another plan"
         )
-    planes = 2 * problem.count
+    first, planes = group
     tiles_m, tiles_n = -(-a.lines // plan.block_m), -(-b.lines // plan.block_n)
     tiles = tiles_m * tiles_n * planes * piece.products * slices
     k_tiles = problem.pitch // BLOCK_K
@@ -66,7 +68,7 @@ def product_launch(
         "a": 0, "b": 0, "residues": 0, "m": a.lines, "n": b.lines,
         "slice_bytes": planes * piece.products * a.lines * b.lines, "num_k_tiles": k_tiles,
         "k_tiles_per_slice": -(-k_tiles // slices), "split_k_slices": slices, "planes": planes,
-        "a_batched": a.batched, "b_batched": b.batched,
+        "first_plane": first, "a_batched": a.batched, "b_batched": b.batched,
         "tiles_m": tiles_m, "tiles_n": tiles_n, "tiles": tiles,
         "a_plane": a.stored * problem.pitch, "b_plane": b.stored * problem.pitch,
     }  # fmt: skip
@@ -88,9 +90,13 @@ def product_launch(
         Arguments(arguments_dtype(PRODUCT_ARGUMENTS), values),
         maps=maps if wgmma else (), shared_bytes=plan.shared_bytes,
     )  # fmt: skip
-    members = {"a": a.at, "b": b.at, "residues": residues}
+    a_at, b_at = (
+        Address(x.at.base, x.at.offset + first * x.stored * problem.pitch) for x in (a, b)
+    )
+    target = Address(residues.base, residues.offset + first * a.lines * b.lines)
+    members = {"a": a_at, "b": b_at, "residues": target}
     return KernelLaunch(
-        launch, members, (a.at, b.at) if wgmma else (), (*a.parts, *b.parts), (RESIDUES,)
+        launch, members, (a_at, b_at) if wgmma else (), (*a.parts, *b.parts), (RESIDUES,)
     )
 
 

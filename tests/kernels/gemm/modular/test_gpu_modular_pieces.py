@@ -95,6 +95,37 @@ def test_parts_of_k(
 
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("dtype", TYPES)
+def test_residues_overwrite_planes_of_a(
+    cp: Any, rng: np.random.Generator, modular_launch: Any, monkeypatch: pytest.MonkeyPatch,
+    dtype: Any, family: str,
+) -> None:  # fmt: skip
+    """Panels of rows, whose planes are multiplied in groups; the last calls are graphs."""
+
+    def pieces(problem: Any, *_: Any) -> list[Piece]:
+        rows, columns = problem.a.rows, problem.b.rows
+        return [
+            Piece(product, 1, row, min(256, rows - row), 0, columns, plane_groups=4)
+            for product in range(problem.batch)
+            for row in range(0, rows, 256)
+        ]
+
+    monkeypatch.setattr(modular_launch, "choose_pieces", pieces)
+    for batch, m, n, k in (((2,), 600, 300, 700), ((2,), 257, 1300, 40), ((2,), 300, 129, 1100),
+                           ((), 200, 300, 90)):  # fmt: skip
+        a, b = numbers(rng, *batch, m, k, dtype=dtype), numbers(rng, 2, k, n, dtype=dtype)
+        expected = gemm(a, b, precision="9xint8")
+        for check in (False, True):
+            left, right = cp.asarray(a), cp.asarray(b)
+            for _ in range(5):
+                out = cp.full(expected.shape, np.nan, dtype)
+                with launched() as names:
+                    gemm(left, right, precision="9xint8", out=out, kernels=family, check=check)
+                np.testing.assert_array_equal(out.get(), expected)
+                assert all("4 groups of planes" in name for name in names)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("dtype", TYPES)
 @pytest.mark.parametrize("by_columns", [False, True])
 def test_blocks_of_rows_and_columns(
     cp: Any, rng: np.random.Generator, modular_launch: Any, monkeypatch: pytest.MonkeyPatch,

@@ -109,7 +109,7 @@ def test_pieces_cover_the_batch(limit: int) -> None:
 def taken(sizes: ModularProblem, pieces: list[Piece]) -> int:
     """Bytes of planes and residues."""
     first = {count: sizes.parts(count)[0][1] for count in {x.k_parts for x in pieces}}
-    return max(sum(first[x.k_parts].piece_bytes(x)) for x in pieces)
+    return max(first[x.k_parts].workspace_bytes(x) for x in pieces)
 
 
 @pytest.mark.parametrize("count", [6, 7, 8])
@@ -122,6 +122,40 @@ def test_a_call_takes_no_more_workspace_than_operands_and_result(count: int) -> 
         assert limit == max(one.nbytes, 1 << 28)
         assert all(taken(one, pieces) <= limit for pieces in cuts_of(one, limit))
         assert choose_pieces(one, H200, limit) in cuts_of(one, limit)
+
+
+@pytest.mark.parametrize("sizes", [(600, 300, 700), (257, 1300, 40), (300, 129, 1100)], ids=str)
+@pytest.mark.parametrize("groups", [1, 2, 4, 5])
+def test_residues_overwrite_planes_that_no_launch_reads_any_more(
+    sizes: tuple[int, int, int], groups: int
+) -> None:
+    one = problem(*sizes)
+    for rows in (sizes[0], 100):
+        piece = Piece(0, 1, 0, rows, 0, sizes[1], plane_groups=groups)
+        plane, residues = rows * one.pitch, rows * piece.padded
+        memory = np.full(one.workspace_bytes(piece) - one.piece_bytes(piece)[1], -1)
+        first_a = one.planes_offset(piece) if groups > 1 else 14 * residues
+        assert first_a + 14 * plane <= memory.size
+        for p in range(14):
+            memory[first_a + p * plane :][:plane] = p
+        for first, count in one.plane_groups(piece):
+            memory[first * residues : (first + count) * residues] = 100
+            for p in range(first, 14):
+                assert (memory[first_a + p * plane :][:plane] == p).all()
+        assert one.plane_groups(piece)[-1][0] < 14 == sum(x for _, x in one.plane_groups(piece))
+        assert (memory == 100).sum() == 14 * residues
+
+
+@pytest.mark.parametrize("count", [8, 16])
+def test_panels_have_more_rows_where_residues_overwrite_planes(count: int) -> None:
+    one = problem(4096, 4096, 4096, count=count)
+    limit = most_workspace(one) * count // 8
+    first = choose_pieces(one, H200, limit)[0]
+    alone = max(x[0].rows for x in cuts_of(one, limit) if x[0].columns == 4096
+                and x[0].plane_groups == x[0].k_parts == 1)  # fmt: skip
+    assert first.plane_groups > 1
+    assert first.rows > alone
+    assert one.workspace_bytes(first) <= limit
 
 
 @pytest.mark.parametrize("count", [7, 16])

@@ -36,7 +36,8 @@ struct ResidueArguments {
     int num_k_tiles;           // of a line
     int k_tiles_per_slice;     // of a split-K slice; the last one may have fewer
     int split_k_slices;
-    int planes;                // of one product: two for each modulus
+    int planes;                // of one product: two for each modulus, or a group of them
+    int first_plane;           // of the product, where they are a group
     int a_batched, b_batched;  // 0 where all products of the batch share the operand
     uint32 tiles_m, tiles_n;
     uint32 tiles;  // of all slices of all planes of all products

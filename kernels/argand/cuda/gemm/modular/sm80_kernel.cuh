@@ -91,7 +91,7 @@ __device__ __forceinline__ void residue_product_mma(const ResidueArguments& args
     };
     const int warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
     const int row0 = warp % kWarpsM * kWarpRows, column0 = warp / kWarpsM * kWarpColumns;
-    const ReduceModulus modulus = modulus_of(tile.plane);
+    const ReduceModulus modulus = modulus_of(args.first_plane + tile.plane);
     int accumulators[2][kWarpColumns / 2];
 #pragma unroll
     for (int i = 0; i < 2; ++i) set_bias(accumulators[i]);

@@ -156,7 +156,7 @@ __device__ __forceinline__ void consume_stages(const ResidueArguments& args, uin
         mbarrier_wait(ring.full(), ring.parity);
         const TileSlot slot = load_slot(ring.tile_slot(), lane);
         const ResidueTile& tile = slot.tile;
-        const ReduceModulus modulus = modulus_of(tile.plane);
+        const ReduceModulus modulus = modulus_of(args.first_plane + tile.plane);
         for (int rest = slot.k_tiles;;) {
             add_products<plan>(accumulators, ring, min(rest, kReducedTiles), consumer, lane);
             rest -= kReducedTiles;

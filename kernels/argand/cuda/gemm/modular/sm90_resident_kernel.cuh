@@ -132,7 +132,7 @@ __device__ __forceinline__ void consume_stacks(const ResidueArguments& args, uin
     int is_others = consumer;  // 1 where the next tile is the other consumer's
     for (uint32 index = blockIdx.x; index < stacks; index += gridDim.x) {
         const Stack stack = stack_at<plan>(args, index);
-        const ReduceModulus modulus = modulus_of(stack.first.plane);
+        const ReduceModulus modulus = modulus_of(args.first_plane + stack.first.plane);
         const bool last_stack = index + gridDim.x >= stacks;
         if (stack.rows == 1 && is_others) {
             // All tiles of B are released by both.
