@@ -46,6 +46,14 @@ def _in_parts(problem: Any, *_: Any) -> list[Piece]:
     return [Piece(product, 1, 0, rows, 0, columns, parts) for product in range(problem.batch)]
 
 
+def _in_groups(problem: Any, *_: Any) -> list[Piece]:
+    """Return whole products, whose planes are multiplied in groups."""
+    rows, columns = problem.a.rows, problem.b.rows
+    return [
+        Piece(product, 1, 0, rows, 0, columns, plane_groups=4) for product in range(problem.batch)
+    ]
+
+
 OVERRIDES: tuple[tuple[str, dict[str, Any]], ...] = (
     *((plan.name, {"choose_plan": lambda *_, plan=plan: plan,
                      **({"product_launch": _launched_on_few} if plan.family == "wgmma" else {})})
@@ -53,6 +61,7 @@ OVERRIDES: tuple[tuple[str, dict[str, Any]], ...] = (
     ("2 slices", {"choose_slices": lambda *_: 2}),
     ("pieces", {"most_workspace": lambda *_: 0}),
     ("parts of k", {"choose_pieces": _in_parts}),
+    ("groups of planes", {"choose_pieces": _in_groups}),
 )  # fmt: skip
 """Names of `argand.gemm.modular.launch` in place of which a call takes something else."""
 _COUNT = 7
