@@ -17,6 +17,7 @@ from argand.gemm.modular.api import modular_gemm
 from argand.gemm.modular.exact import RANGES
 from argand.gemm.modular.moduli import EXACT
 from argand.gemm.pairs import Pairs
+from argand.herk.cpu_alone import alone_by_dot, is_alone_by_dot
 from argand.herk.cpu_by_herk import alone_by_scipy, each_by_numpy
 from argand.herk.cpu_dot import dotted
 from argand.herk.cpu_gather import alone, by_each, by_steps, gathered, is_gathered
@@ -72,6 +73,8 @@ def prepared(problem: HerkProblem, a: Array | Pairs, c: Array | None) -> Run:
             return _several(problem, real_products(), problem.n)
         if is_padded(problem):
             return padded(problem)
+        if is_alone_by_dot(problem):
+            return alone_by_dot(problem)
     matched = hermitian_rows(problem)
     by_herk = dotted(problem) is None and not is_multiplied(problem, matched)
     if by_herk and problem.batch == 1:

@@ -31,9 +31,12 @@ from argand.runtime.cpu.threads import ONE_CORE
 Array = npt.NDArray[Any]
 _FEWEST_ROWS = 24
 """Fewest rows whose operands' parts take less time than a mirror."""
-_NUMBERS, _ROWS_FOR_K = (1 << 15, 1 << 16), (6, 8)
+_NUMBERS, _ROWS_FOR_K = 1 << 16, (6, 8)
 """Fewest numbers of results, for the ten steps of NumPy around the products, and fewest rows for
 each k, for the operands' parts: by other kernels of OpenBLAS, and by those for AVX-512."""
+_MOST_OPERANDS = 400
+"""Numbers of an operand up to which that is so by other kernels: of more, herk and a mirror take
+less time."""
 _PART_BYTES = 1 << 18
 """Bytes of the first products that stay in a core's cache until the second ones are added."""
 _HALF = np.uint64(32)
@@ -53,7 +56,9 @@ def takes_real_products(problem: HerkProblem) -> bool:
         return False
     if problem.batch == 1 or k < 2 or n < max(_FEWEST_ROWS, _ROWS_FOR_K[by_avx512] * k):
         return False
-    if problem.batch * n * n < _NUMBERS[by_avx512] or 2 * n * n * k > ONE_CORE:
+    if problem.batch * n * n < _NUMBERS or 2 * n * n * k > ONE_CORE:
+        return False
+    if n * k > _MOST_OPERANDS and not by_avx512:
         return False
     return openblas_kernels() is not None and _are_hermitian(n, k)
 

@@ -43,7 +43,7 @@ def small_panels(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     values = {
         cpu_parts: {"_PART_BYTES": 1200}, scratch: {"LEAST_KEPT_BYTES": 0},
         cpu_padded: {"_FEW_NUMBERS": 60, "_PART_BYTES": 1200, "_MOST_ROWS": 8, "_FEW_ROWS": 12},
-        cpu: {"_PANEL": 9}, cpu_real: {"_FEWEST_ROWS": 8, "_NUMBERS": [40, 40], "_PART_BYTES": 600},
+        cpu: {"_PANEL": 9}, cpu_real: {"_FEWEST_ROWS": 8, "_NUMBERS": 40, "_PART_BYTES": 600},
         cpu_gather: {"_MOST_NUMBERS": 60, "_FEWEST_TAKEN": 20, "_MOST_MIRRORED": 80},
         cpu_mirror: {"_FEW": 6, "_MIRRORED": 3, "_MANY": 3, "_HALVED": 7, "_HALVED_VALUES": 50},
         cpu_dot: {"_MOST_ROWS": 6, "_PANEL": 0.05, "_MIRROR": 0, "_EDGE": 100},
