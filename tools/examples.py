@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from argand.runtime.files.files import atomic_path
+from argand.runtime.files.whole_files import atomic_path
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCES = ROOT / "examples" / "sources.yaml"

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from argand.command.children import INTERRUPTED, ended, finished
-from argand.runtime.files.files import atomic_path
+from argand.runtime.files.whole_files import atomic_path
 
 from workflow.config.mistakes import StudyError
 from workflow.executor import executor_of

@@ -97,11 +97,11 @@ KERNELS = _in(
      ("rounding", "numpy_gemm_range", "numpy_backend_gemm")),
     ("rounding: the rest of an infinity", "rounding.py",
      "                rest[~np.isfinite(term)] = 0\n", "", ("rounding", *_GEMM)),
-    ("files: no fsync of the file", "runtime/files/files.py",
+    ("files: no fsync of the file", "runtime/files/whole_files.py",
      "        _sync(temporary)\n", "", ("files", "faults", "blame")),
-    ("files: no fsync of the folder", "runtime/files/files.py",
+    ("files: no fsync of the folder", "runtime/files/whole_files.py",
      "        _sync(path.parent)\n", "", ("files", "faults", "blame")),
-    ("files: a temporary file is left", "runtime/files/files.py",
+    ("files: a temporary file is left", "runtime/files/whole_files.py",
      "temporary.unlink(missing_ok=True)", "pass", ("files", "faults")),
 )  # fmt: skip
 

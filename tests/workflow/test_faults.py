@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from argand.runtime.files.files import LEFTOVERS
+from argand.runtime.files.whole_files import LEFTOVERS
 
 from tests.workflow.whole_files import read_staged
 from workflow.data import Staged
@@ -82,7 +82,7 @@ def test_a_limit_on_the_size_of_files_leaves_no_file(tmp_path: Path) -> None:
 JOB = """
 import sys, time
 from pathlib import Path
-from argand.runtime.files.files import atomic_path
+from argand.runtime.files.whole_files import atomic_path
 from workflow.jobs.joblog import job_log
 with job_log(sys.argv[1] + ".log"), atomic_path(Path(sys.argv[1])) as temporary:
     temporary.write_text("half")

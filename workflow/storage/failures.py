@@ -22,7 +22,7 @@ _NUMBERED = re.compile(r"\berrno = (\d+)")
 _LACKING = re.compile(r"\b(no|object|attribute|link)\b", re.IGNORECASE)
 """In what h5py says of an object that a file lacks, and `storage` of data; in no name of a key."""
 _TEMPORARY = re.compile(r"\.(.+)\.[0-9a-f]{8}\.part")
-"""A name of `argand.runtime.files.files.atomic_path`."""
+"""A name of `argand.runtime.files.whole_files.atomic_path`."""
 
 _ADVICE = {
     errno.EDQUOT: "the quota of this user is used up; free some of it or ask for more",
@@ -116,8 +116,8 @@ def reading(path: Path, *, alone: bool = False) -> Iterator[None]:
 def writing(path: Path, needed: int | None = None, *, alone: bool = True) -> Iterator[None]:
     """Write a file within the block; its errors become WriteError that names it.
 
-    ``path`` may be the temporary name of `argand.runtime.files.files.atomic_path`. ``needed`` is
-    how many bytes are written, where that is known. Errors of other files are left as they are,
+    ``path`` may be the temporary name of `argand.runtime.files.whole_files.atomic_path`. ``needed``
+    is how many bytes are written, where that is known. Errors of other files are left as they are,
     and so are those without a number of the system's, which are no matter of writing. Without
     ``alone`` other work is done in the block, so that errors are of this file only where they name
     it: HDF5 does so in what it says of failed writes, also of those it does when it closes

@@ -20,8 +20,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TextIO
 
-from argand.runtime.files.files import LEFTOVERS, atomic_path
 from argand.runtime.files.plain_files import open_plain, read_plain
+from argand.runtime.files.whole_files import LEFTOVERS, atomic_path
 
 from workflow.storage.failures import printable, write_error
 from workflow.storage.places import unusable_place

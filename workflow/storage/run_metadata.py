@@ -12,8 +12,8 @@ import os
 import secrets
 from pathlib import Path
 
-from argand.runtime.files.files import atomic_path
 from argand.runtime.files.plain_files import read_plain
+from argand.runtime.files.whole_files import atomic_path
 
 from workflow.storage.run_folder import FolderHeldError
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from argand.runtime.files.files import LEFTOVERS
+from argand.runtime.files.whole_files import LEFTOVERS
 from planted import PLANTED, planted
 
 from workflow.storage import run_folder

@@ -14,8 +14,8 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from argand.runtime.files.files import atomic_path
 from argand.runtime.files.plain_files import open_plain
+from argand.runtime.files.whole_files import atomic_path
 
 _OTHERS_READ = 0o644
 

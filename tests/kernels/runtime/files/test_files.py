@@ -7,9 +7,9 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from argand.runtime.files import files
-from argand.runtime.files.files import atomic_path
+from argand.runtime.files import whole_files
 from argand.runtime.files.plain_files import NotPlainError, open_plain, read_plain
+from argand.runtime.files.whole_files import atomic_path
 
 
 def _fail_half_way(path: Path) -> None:
@@ -37,7 +37,7 @@ def test_the_disk_has_the_file_before_its_name_and_the_name_before_it_goes_on(
         synced = Path(f"/proc/self/fd/{handle}").readlink()
         done.append(("folder" if synced == tmp_path else synced.read_text(), path.exists()))
 
-    monkeypatch.setattr(files.os, "fsync", fsync)
+    monkeypatch.setattr(whole_files.os, "fsync", fsync)
     with atomic_path(path) as temporary:
         temporary.write_text("whole")
     assert done == [("whole", False), ("folder", True)]
