@@ -238,7 +238,8 @@ def _read_otherwise(
     """Return an operand that is another workload's product, or an array of a reader's."""
     if operand.name in (products := source.products()):
         of = products[operand.name]
-        what, product = f"the product of {of}", with_merged(upstream[of], operand, source)
+        what = f"the product of {of}"
+        product = with_merged(upstream[of], operand, source, check=check)
         if source.file is not None:  # whose datasets or arrays coordinates are of
             return ProductOperand(operand, product, source, what)
         others = {key: upstream[one] for key, one in products.items() if key != operand.name}

@@ -15,7 +15,7 @@ import numpy as np
 
 from workflow.config.axis_names import operand_axis
 from workflow.config.file_input import FileInput
-from workflow.data import Array, Coordinate, Product, blank, is_blank
+from workflow.data import MOST_CHECKED, Array, Coordinate, Product, blank, is_blank
 from workflow.inputs.axes import Operand
 from workflow.inputs.product_operand import ProductArray
 from workflow.inputs.selected_offsets import counts_from_samples, raised
@@ -102,11 +102,13 @@ def merged_channels(product: Product, operand: Operand, source: FileInput) -> Me
     return Merged(coarse[0], fine[0], product.data.shape[fine[0]])
 
 
-def with_merged(product: Product, operand: Operand, source: FileInput) -> Product:
+def with_merged(
+    product: Product, operand: Operand, source: FileInput, *, check: bool = False
+) -> Product:
     """Return a product, or its outline, as an operand has it: both axes as one, or as it is.
 
     The one has the coarse one's name. Its frequencies are the sums of both; what else stands along
-    either is there for each channel.
+    either is there for each channel; with ``check`` many values are not made (`blank`).
     """
     if (merged := merged_channels(product, operand, source)) is None:
         return product
@@ -115,17 +117,19 @@ def with_merged(product: Product, operand: Operand, source: FileInput) -> Produc
     shape = list(product.data.shape)
     shape[merged.coarse] *= shape.pop(merged.fine)
     found = {
-        name: one if not {coarse, fine} & set(one.of(name)) else _along(product, merged, name)
+        name: _along(product, merged, name, check=check)
+        if {coarse, fine} & set(one.of(name))
+        else one
         for name, one in product.coordinates.items()
         if name != fine and not {coarse, fine} <= set(one.of(name))
-    }  # fmt: skip
+    }
     data = blank(tuple(shape), product.data.dtype)
     return replace(
         product, data=data, axes=tuple(axis for axis in names if axis != fine), coordinates=found
     )
 
 
-def _along(product: Product, merged: Merged, name: str) -> Coordinate:
+def _along(product: Product, merged: Merged, name: str, *, check: bool) -> Coordinate:
     """Return a coordinate along one of both axes for each of the channels together."""
     coarse, fine = (product.axes[place] for place in (merged.coarse, merged.fine))
     one, offsets = product.coordinates[name], product.coordinates[fine]
@@ -133,18 +137,18 @@ def _along(product: Product, merged: Merged, name: str) -> Coordinate:
     values, along = one.values, one.of(name)
     for number, axis in enumerate(along):
         if axis in counts:
-            values = _for_each(values, number, counts[axis], repeated=axis == coarse)
+            values = _for_each(values, number, counts[axis], repeated=axis == coarse, check=check)
     axes = tuple(coarse if axis == fine else axis for axis in along)
     found = replace(one, values=values, axes=() if axes == (name,) else axes, step=None)
     if name != coarse:
         return found
-    above = _for_each(offsets.values, 0, counts[fine], repeated=False)
+    above = _for_each(offsets.values, 0, counts[fine], repeated=False, check=check)
     return replace(found, values=raised(found, replace(offsets, values=above)))
 
 
-def _for_each(values: Array, axis: int, count: int, *, repeated: bool) -> Array:
+def _for_each(values: Array, axis: int, count: int, *, repeated: bool, check: bool) -> Array:
     """Return each entry of an axis ``count`` times, ``repeated`` one after another or all again."""
-    if is_blank(values):
+    if is_blank(values) or (check and values.size * count > MOST_CHECKED):
         shape = list(values.shape)
         shape[axis] *= count
         return blank(tuple(shape), values.dtype)

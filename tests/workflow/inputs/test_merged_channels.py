@@ -11,6 +11,7 @@ import pytest
 from test_chains import run
 
 from tests.workflow.chained_cases import study_of
+from tests.workflow.peak_memory import with_peak
 from workflow.config.mistakes import StudyError
 from workflow.data import Array
 from workflow.inputs import product_operand
@@ -86,6 +87,21 @@ def test_a_selection_of_either_is_of_that_axis(bank: dict[str, Any], select: Any
     given = {"voltages": {"workload": "bank"}, "select": {"voltages": select}}
     with pytest.raises(StudyError, match="neither is selected they are taken as one"):
         check_study(study_of({"bank": bank, "vis": {"kind": "correlate", "input": given}}))
+
+
+def test_many_channels_take_no_memory_to_check(bank: dict[str, Any]) -> None:
+    bank |= {"channels": 1 << 20, "taps": 1, "input": {**bank["input"], "select": {}}}
+    with h5py.File(bank["input"]["file"], "w") as file:
+        file.create_dataset("v", (64, 1, 2, 1 << 20), np.complex64, chunks=(1, 1, 1, 1 << 20))
+    hertz = {"frequency": {"start": 1.5e8, "step_hz": 1e6}}
+    bank["input"] = {**bank["input"], "coordinates": hertz}
+    one = study_of({"bank": bank}).workload("bank")
+    vis = {"kind": "correlate", "input": {"voltages": {"workload": "bank"}}}
+    workload = study_of({"bank": bank, "vis": vis}).workload("vis")
+    upstream = {"bank": one.product_outline(one.outline())}
+    outline, peak = with_peak(lambda: workload.outline(upstream))
+    assert outline.operands["voltages"].shape[0] == 64 << 20
+    assert peak < 64 << 20
 
 
 class InMemory:
