@@ -46,6 +46,16 @@ def system(kind: str, n: int, rng: np.random.Generator) -> Array:
     return a
 
 
+def far_rows(rng: np.random.Generator, n: int, span: int, dtype: str) -> tuple[Array, Array, Array]:
+    """A matrix of rows near 1, what brings them 2^-span to 2^span apart, and right-hand sides.
+
+    These are so small that x, which the smallest row makes large, stays in range.
+    """
+    a, b = normal(rng, n, n), 2.0 ** (-span // 2) * normal(rng, n, 2)
+    powers = rng.permutation(np.linspace(-span, span, n).astype(int))[:, None]
+    return a.astype(dtype), powers, b.astype(dtype)
+
+
 def backward_error(a: Any, x: Any, b: Any) -> float:
     """The largest ||b - A x|| / (||A|| ||x|| + ||b||) of a column, residuals in long double."""
     a, x, b = (np.asarray(z).astype(np.clongdouble) for z in (a, x, b))

@@ -13,7 +13,15 @@ from argand.device import gpu
 from argand.solve.cpu import order_of
 from argand.solve.library import Exchanges
 
-from tests.kernels.solve.systems import SYSTEMS, backward_error, bound, normal, solved, system
+from tests.kernels.solve.systems import (
+    SYSTEMS,
+    backward_error,
+    bound,
+    far_rows,
+    normal,
+    solved,
+    system,
+)
 
 pytestmark = pytest.mark.gpu
 SIZES = (1, 5, 100, 700, 2100)
@@ -35,6 +43,24 @@ def test_kinds(cp: Any, rng: np.random.Generator, kind: str) -> None:
     a, b = system(kind, n, rng), normal(rng, n, 2)
     solved(cp, a.astype(complex), b, block=64)
     solved(cp, a.astype(complex), b, block=64, precision="14xint8")
+
+
+@pytest.mark.parametrize("n", [3, 300])
+@pytest.mark.parametrize(
+    ("span", "options"), [(664, {}), (664, {"block": 64}), (110, {}), (110, {"precision": "fp32"})]
+)
+def test_rows_of_far_powers_of_two(
+    cp: Any, rng: np.random.Generator, n: int, span: int, options: dict[str, Any]
+) -> None:
+    """Each row holds with its own power left out; by one power small rows would be 0."""
+    dtype = "complex128" if span > 126 else "complex64"
+    a, powers, b = far_rows(rng, n, span, dtype)
+    far = cp.asarray((np.ldexp(1.0, powers) * a).astype(dtype))
+    sides = b * np.ldexp(np.longdouble(1), -powers)
+    x = solve(far, cp.asarray(b), **options)
+    assert x.dtype == dtype
+    assert backward_error(a, x.get(), sides) <= bound(n, dtype)
+    assert not solve(far, cp.zeros_like(cp.asarray(b)), **options).any()
 
 
 @pytest.mark.parametrize("block", [1, 17, 64, 256, 4096])

@@ -14,7 +14,7 @@ from argand.solve.cpu import CpuLibrary
 from argand.solve.refine import TARGET, Solution, accepted, error_of_any_norms, refined
 from argand.solve.scaling import times_power
 
-from tests.kernels.solve.systems import backward_error, bound, normal
+from tests.kernels.solve.systems import backward_error, bound, far_rows, normal
 
 N = 40
 U = UNIT_ROUNDOFF["complex128"]
@@ -115,14 +115,9 @@ def test_rows_of_far_powers_of_two_are_solved(n: int, span: int, options: dict[s
 
     zgesv's x is NaN or loses the small rows: multipliers and products leave the type's range.
     """
-    rng = np.random.default_rng(n)
     dtype = "complex64" if options.get("precision") == "fp32" else "complex128"
-    a, b = (normal(rng, n, columns).astype(dtype) for columns in (n, 2))
-    powers = rng.permutation(np.linspace(-span, span, n).astype(int))[:, None]
-    # So that x, which the smallest row of A makes large, stays in range.
-    b *= 2.0 ** (-span // 2)
-    rows = np.ldexp(np.float64(1), powers)
-    far = (rows * a).astype(dtype)
+    a, powers, b = far_rows(np.random.default_rng(n), n, span, dtype)
+    far = (np.ldexp(1.0, powers) * a).astype(dtype)
     for least in (span, span, 0):  # rows of A above it have a b of 0
         b[powers[:, 0] > least] = 0
         found = solve(far, b, details=True, **options)
