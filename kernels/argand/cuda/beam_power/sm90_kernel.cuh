@@ -142,12 +142,12 @@ struct WgmmaBeamPowerKernel {
         if constexpr (Pipelined) reader.load(args, rows[0]);
         if (kPingPong && waits) ping_pong_wait(reader.warpgroup);
         WarpgroupBeams<1, Beams> part;
-        if constexpr (Promoted) beams.clear();
-#pragma unroll
-        for (int p = 0; p < Polarizations; ++p) {
+        // Accumulates polarization p in `sum_re` and `sum_im`.
+        const auto multiply_antennas = [&](int p, float(&sum_re)[Beams / 2],
+                                           float(&sum_im)[Beams / 2]) {
             const uint32 own = weights + p * weight_bytes;
-            float(&re)[Beams / 2] = Promoted ? part.re[0] : beams.re[p];
-            float(&im)[Beams / 2] = Promoted ? part.im[0] : beams.im[p];
+            float(&re)[Beams / 2] = Promoted ? part.re[0] : sum_re;
+            float(&im)[Beams / 2] = Promoted ? part.im[0] : sum_im;
             if constexpr (!Pipelined) {
 #pragma unroll 1
                 for (int chunk = 0; chunk < args.chunks; ++chunk) {
@@ -163,7 +163,7 @@ struct WgmmaBeamPowerKernel {
 #pragma unroll 1
                 for (int chunk = 0; chunk < args.chunks; chunk += 2) {
                     if (Promoted && chunk > 0 && chunk % kPromotedStages == 0)
-                        promote(part, beams.re[p], beams.im[p]);
+                        promote(part, sum_re, sum_im);
                     multiply(rows[0], stage_weights(own, chunk), follows(chunk), re, im);
                     wgmma_wait<1>();
                     if (chunk + 1 < args.chunks) {
@@ -173,8 +173,22 @@ struct WgmmaBeamPowerKernel {
                     }
                     if (chunk + 2 < args.chunks) reader.load(args, rows[0]);
                 }
-                if constexpr (Promoted) promote(part, beams.re[p], beams.im[p]);
+                if constexpr (Promoted) promote(part, sum_re, sum_im);
             }
+        };
+        if constexpr (Promoted) {
+            // One loop multiplies into the last accumulators, which are moved: a copy of it would
+            // take row registers of its own.
+            constexpr int kLast = Polarizations - 1;
+#pragma unroll 1
+            for (int p = 0; p < Polarizations; ++p) {
+                if (p > 0) beams.move_last();
+                beams.clear_last();
+                multiply_antennas(p, beams.re[kLast], beams.im[kLast]);
+            }
+        } else {
+#pragma unroll
+            for (int p = 0; p < Polarizations; ++p) multiply_antennas(p, beams.re[p], beams.im[p]);
         }
         if (kPingPong && signals) ping_pong_arrive(reader.warpgroup);
         wgmma_wait<0>();
