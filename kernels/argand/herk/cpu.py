@@ -17,7 +17,6 @@ from argand.gemm.modular.api import modular_gemm
 from argand.gemm.modular.exact import RANGES
 from argand.gemm.modular.moduli import EXACT
 from argand.gemm.pairs import Pairs
-from argand.herk.cpu_alone import alone_by_dot, is_alone_by_dot
 from argand.herk.cpu_by_herk import alone_by_scipy, each_by_numpy
 from argand.herk.cpu_dot import dotted
 from argand.herk.cpu_gather import alone, by_each, by_steps, gathered, is_gathered
@@ -28,11 +27,12 @@ from argand.herk.cpu_lower import (
     is_multiplied,
     lower_of,
 )
-from argand.herk.cpu_matmul import weight
+from argand.herk.cpu_matmul import of_columns, of_rows, weight
 from argand.herk.cpu_mirror import is_few, mirror, mirrored
 from argand.herk.cpu_padded import is_padded, padded
 from argand.herk.cpu_parts import at_a_time, in_parts
 from argand.herk.cpu_real import real_products, takes_real_products
+from argand.herk.cpu_whole import alone_by_dot, batch_by_matmul, is_alone_by_dot
 from argand.herk.problem import HerkProblem, triangle_length
 from argand.precision import Precision
 from argand.runtime.complex_types import PREFIX
@@ -85,12 +85,20 @@ def prepared(problem: HerkProblem, a: Array | Pairs, c: Array | None) -> Run:
     if by_herk and is_by_each(problem):
         return gathered(problem, by_each) if is_gathered(problem) else each_by_numpy(problem)
     lower, start = lower_of(problem, matched), 0 if by_herk else matched
+    if start == problem.n and lower in (of_rows, of_columns) and _is_together(problem):
+        return batch_by_matmul(problem)
     if is_gathered(problem, start):
         return gathered(problem, by_steps(lower), is_hermitian=start == problem.n)
     run = _several(problem, lower, start)
     if start and weight(problem) > ONE_CORE_COMPLEX and openblas_threads() == 1:
         return _while_one_thread(problem, run)
     return run
+
+
+def _is_together(problem: HerkProblem) -> bool:
+    """Return whether the products of a batch are computed at once, each on one core of BLAS."""
+    together = problem.batch <= at_a_time(problem)
+    return together and weight(problem) <= ONE_CORE_COMPLEX
 
 
 def _while_one_thread(problem: HerkProblem, run: Run) -> Run:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from argand.herk import cpu, cpu_alone, cpu_by_herk, cpu_gather, cpu_lower, cpu_parts, cpu_real
+from argand.herk import cpu, cpu_by_herk, cpu_gather, cpu_lower, cpu_parts, cpu_real, cpu_whole
 from argand.herk.problem import HerkProblem, herk_problem
 from argand.precision import get_precision
 from argand.runtime.cpu.numpy_blas import lapack_address
@@ -18,7 +18,8 @@ WAYS = {
     "alone": lambda problem: cpu_gather.gathered(problem, cpu_gather.alone),
     "gathered": lambda problem: cpu_gather.gathered(problem, cpu_gather.by_each),
     "filled": cpu_by_herk.each_by_numpy,
-    "dot": cpu_alone.alone_by_dot,
+    "dot": cpu_whole.alone_by_dot,
+    "matmul": cpu_whole.batch_by_matmul,
 }
 
 
@@ -29,7 +30,8 @@ WAYS = {
     ("way", "shape"),
     [("alone", (2, 64)), ("alone", (1, 13, 70)), ("alone", (40, 300)), ("gathered", (5, 9, 7)),
      ("gathered", (2, 3, 30, 2)), ("filled", (7, 25, 4)), ("filled", (2, 30, 70, 1)),
-     ("dot", (2, 64)), ("dot", (4, 7)), ("dot", (8, 100))],
+     ("dot", (2, 64)), ("dot", (4, 7)), ("dot", (8, 100)), ("matmul", (9, 4, 7)),
+     ("matmul", (2, 3, 16, 5))],
 )  # fmt: skip
 def test_products_by_numpys_herk(
     way: str, shape: tuple[int, ...], op: Any, dtype: str, monkeypatch: pytest.MonkeyPatch
@@ -41,7 +43,9 @@ def test_products_by_numpys_herk(
         numbers.shape, op=op, precision=get_precision("fp32" if dtype == "complex64" else "fp64"),
         dtype=dtype,
     )  # fmt: skip
-    if way == "dot" and not cpu_alone._is_hermitian(problem.n, problem.k, op, dtype):
+    by_dot = way == "dot" and cpu_whole._is_hermitian(problem.n, problem.k, op, dtype)
+    by_matmul = way == "matmul" and cpu_lower.hermitian_rows(problem) == problem.n
+    if way in ("dot", "matmul") and not (by_dot or by_matmul):
         pytest.skip("BLAS makes this product Hermitian by other kernels")
     run, n, k = WAYS[way](problem), problem.n, problem.k
     read_only = numbers.copy()
@@ -67,15 +71,15 @@ def test_products_by_numpys_herk(
 def test_products_that_are_not_hermitian_are_not_by_dot(monkeypatch: pytest.MonkeyPatch) -> None:
     """They are by herk, as leading axes, large products, those of few steps and other BLAS are."""
     seen = {}
-    monkeypatch.setattr(cpu_alone, "openblas_kernels", lambda: "any")
-    monkeypatch.setattr(cpu_alone, "_is_hermitian", lambda n, *_: seen.setdefault(n, n != 7))
+    monkeypatch.setattr(cpu_whole, "openblas_kernels", lambda: "any")
+    monkeypatch.setattr(cpu_whole, "_is_hermitian", lambda n, *_: seen.setdefault(n, n != 7))
     taken = {(6, 9): True, (7, 9): False, (2, 48): True, (2, 47): False, (1, 6, 9): False,
              (64, 5): False, (9, 1): False}  # fmt: skip
     for shape, is_taken in taken.items():
-        assert cpu_alone.is_alone_by_dot(_problem(*shape)) is is_taken
+        assert cpu_whole.is_alone_by_dot(_problem(*shape)) is is_taken
     assert set(seen) == {2, 6, 7}
-    monkeypatch.setattr(cpu_alone, "openblas_kernels", lambda: None)
-    assert not cpu_alone.is_alone_by_dot(_problem(6, 9))
+    monkeypatch.setattr(cpu_whole, "openblas_kernels", lambda: None)
+    assert not cpu_whole.is_alone_by_dot(_problem(6, 9))
 
 
 def test_batches_of_a_short_k_are_by_numpys_herk(monkeypatch: pytest.MonkeyPatch) -> None:

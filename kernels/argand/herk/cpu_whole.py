@@ -1,7 +1,8 @@
-"""Single Hermitian products of few rows on the CPU by NumPy's dot, without a mirror.
+"""Products on the CPU that BLAS makes Hermitian to the bit whole (`cpu_probe`), without a mirror.
 
-Where BLAS makes the whole product Hermitian to the bit (`cpu_probe`), ``dot`` of the operand and
-its conjugates takes less time than herk and what mirrors its triangle, and than NumPy's matmul.
+Single ones are by NumPy's dot, which takes less time than herk and what mirrors its triangle, and
+than matmul; batches are by matmul. Of both what is left are diagonals' imaginary parts, which are
+not zero where a number is not finite.
 """
 
 from __future__ import annotations
@@ -77,6 +78,45 @@ def _memory(n: int, k: int, op: Op, dtype: str) -> _Memory:
     product = np.empty((n, n), dtype)
     fill_diagonal = product.reshape(-1)[:: n + 1].imag.fill
     return conjugates, conjugates.T, product, fill_diagonal, quiet_context().run
+
+
+def batch_by_matmul(problem: HerkProblem) -> Callable[..., Array]:
+    """Return what computes the products of a batch by one matmul each, in its own new memory."""
+    batch, n, k, op, dtype = problem.batch, problem.n, problem.k, problem.op, problem.dtype
+    nbytes = batch * n * k * np.dtype(dtype).itemsize
+    kept = KeptMemory(partial(_conjugates, problem), nbytes)
+    conjugate, matmul, view, by_rows = np.conjugate, np.matmul, np.ndarray, op == "N"
+    real = np.zeros((), dtype).real.dtype
+    part, diagonals = real.itemsize, (batch, n)
+    strides = (2 * part * n * n, 2 * part * (n + 1))
+
+    def run(a: Array, c: Array | None = None, out: Array | None = None) -> Array:
+        try:
+            memory = kept.pop()
+        except IndexError:
+            memory = kept.new()
+        conjugates, transposed, run_quietly = memory
+        if not a.flags.c_contiguous:
+            a = a.copy()
+        conjugate(a, conjugates)
+        found: Array = (
+            run_quietly(matmul, a, transposed) if by_rows else run_quietly(matmul, transposed, a)
+        )
+        view(diagonals, real, found, part, strides).fill(0)
+        kept.append(memory)
+        if out is None:
+            return found
+        out[...] = found
+        return out
+
+    return run
+
+
+def _conjugates(problem: HerkProblem) -> tuple[Array, Array, Callable[..., Any]]:
+    """Return memory of conjugates, these transposed, and what runs a step without warnings."""
+    sizes = (problem.n, problem.k) if problem.op == "N" else (problem.k, problem.n)
+    conjugates = np.empty((*problem.batch_shape, *sizes), problem.dtype)
+    return conjugates, conjugates.swapaxes(-1, -2), quiet_context().run
 
 
 @lru_cache(maxsize=4096)
