@@ -6,7 +6,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from argand.herk import cpu, cpu_by_herk, cpu_gather, cpu_lower, cpu_parts, cpu_real, cpu_whole
+from argand.herk import (
+    cpu,
+    cpu_by_herk,
+    cpu_gather,
+    cpu_lower,
+    cpu_matmul,
+    cpu_parts,
+    cpu_real,
+    cpu_whole,
+)
 from argand.herk.problem import HerkProblem, herk_problem
 from argand.precision import get_precision
 from argand.runtime.cpu.numpy_blas import lapack_address
@@ -44,7 +53,7 @@ def test_products_by_numpys_herk(
         dtype=dtype,
     )  # fmt: skip
     by_dot = way == "dot" and cpu_whole._is_hermitian(problem.n, problem.k, op, dtype)
-    by_matmul = way == "matmul" and cpu_lower.hermitian_rows(problem) == problem.n
+    by_matmul = way == "matmul" and cpu_matmul.matched_rows(problem) == problem.n
     if way in ("dot", "matmul") and not (by_dot or by_matmul):
         pytest.skip("BLAS makes this product Hermitian by other kernels")
     run, n, k = WAYS[way](problem), problem.n, problem.k
