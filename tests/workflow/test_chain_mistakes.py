@@ -150,7 +150,7 @@ def test_no_axis_becomes_another_by_its_place() -> None:
         del again[key]
     source: dict[str, Any] = {"voltages": {"workload": "again"}}
     workloads = {"bank": bank, "again": again, "x": {"kind": "correlate", "input": source}}
-    source["select"] = {"voltages": {"frequency": 0}}
+    source["select"] = {"voltages": [":", ":", 0, ":", ":"]}
     with pytest.raises(StudyError) as raised:
         check_study(study_of(workloads))
     assert str(raised.value).startswith(
@@ -160,10 +160,10 @@ def test_no_axis_becomes_another_by_its_place() -> None:
     assert str(raised.value).endswith(
         "; 'fine_frequency' is none of ['frequency', 'polarization', 'antenna', 'time'], so the "
         "axes would go by their place, and 'time' become 'antenna': drop 'fine_frequency' by an "
-        "index in input.select, or name all axes in input.axes; where both have frequencies and "
-        "neither is selected they are taken as one"
+        "index in input.select, or name all axes in input.axes; where both have frequencies, by "
+        "which select goes, they are taken as one"
     )
-    source["select"]["voltages"]["fine_frequency"] = 0
+    source["select"]["voltages"] = {"frequency": 0, "fine_frequency": 0}
     check_study(study_of(workloads))
     # Of a triangle no index makes matrices.
     pairs = {"kind": "correlate", "form": "triangle", "input": dict(source)}

@@ -239,7 +239,7 @@ def _read_otherwise(
     if operand.name in (products := source.products()):
         of = products[operand.name]
         what = f"the product of {of}"
-        product = with_merged(upstream[of], operand, source, check=check)
+        product, source = with_merged(upstream[of], operand, source, check=check)
         if source.file is not None:  # whose datasets or arrays coordinates are of
             return ProductOperand(operand, product, source, what)
         others = {key: upstream[one] for key, one in products.items() if key != operand.name}

@@ -6,7 +6,7 @@ have all of them one after another: those within the first coarse channel, then 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -17,21 +17,45 @@ from workflow.config.axis_names import operand_axis
 from workflow.config.file_input import FileInput
 from workflow.data import MOST_CHECKED, Array, Coordinate, Product, blank, is_blank
 from workflow.inputs.axes import Operand
+from workflow.inputs.named_entries import has_names, without_names
 from workflow.inputs.product_operand import ProductArray
-from workflow.inputs.selected_offsets import counts_from_samples, raised
-from workflow.inputs.selections import Picked
+from workflow.inputs.selected_offsets import APART, counts_from_samples, raised
+from workflow.inputs.selections import Picked, SelectionError, pick
 
 
 @dataclass(frozen=True)
 class Merged:
     """The places, in a product, of the axis of coarse channels and of the one within them.
 
-    ``within`` is the length of the latter.
+    ``channels`` and ``within`` are the entries of either that are selected.
     """
 
     coarse: int
     fine: int
-    within: int
+    channels: Sequence[int]
+    within: Sequence[int]
+
+    @property
+    def length(self) -> int:
+        """Number of channels together."""
+        return len(self.channels) * len(self.within)
+
+    def stretches(self, start: int, stop: int) -> Iterator[tuple[slice, Sequence[int]]]:
+        """Yield neighbouring coarse channels and the entries within, for a range of all channels.
+
+        It is part of one coarse channel, or all that is selected of one or several.
+        """
+        each = len(self.within)
+        while start < stop:
+            channel, first = divmod(start, each)
+            last, count = min(each, first + stop - start), 1
+            while last - first == each and start + (count + 1) * each <= stop:
+                if self.channels[channel + count] != self.channels[channel] + count:
+                    break
+                count += 1
+            begin = self.channels[channel]
+            yield slice(begin, begin + count, 1), self.within[first:last]
+            start += count * (last - first)
 
 
 @dataclass(frozen=True)
@@ -49,25 +73,16 @@ class MergedArray:
         """Return the entries of a range of each axis."""
         coarse, fine = self.merged.coarse, self.merged.fine
         parts = []
-        for channels, within in self._stretches(spans[coarse]):
+        for channels, within in self.merged.stretches(spans[coarse].start, spans[coarse].stop):
+            least = min(within)
             box = list(spans)
             box[coarse] = channels
-            box.insert(fine, within)
+            box.insert(fine, slice(least, max(within) + 1, 1))
             data = np.moveaxis(self.array[tuple(box)], fine, coarse + 1)
+            data = data.take([entry - least for entry in within], axis=coarse + 1)
             parts.append(data.reshape(*data.shape[:coarse], -1, *data.shape[coarse + 2 :]))
         found = np.concatenate(parts, axis=coarse)
         return found[(slice(None),) * coarse + (slice(None, None, spans[coarse].step),)]
-
-    def _stretches(self, span: slice) -> Iterator[tuple[slice, slice]]:
-        """Yield ranges of both axes that are a range of merged entries together, in their order."""
-        each, start = self.merged.within, span.start
-        while start < span.stop:
-            channel, first = divmod(start, each)
-            whole = (span.stop - channel * each) // each if first == 0 else 0
-            stop = min(span.stop, (channel + max(1, whole)) * each)
-            last = each if whole else stop - channel * each
-            yield slice(channel, channel + max(1, whole), 1), slice(first, last, 1)
-            start = stop
 
 
 def array_of(path: Path, product: Product, operand: Operand, source: FileInput) -> Any:
@@ -80,14 +95,12 @@ def array_of(path: Path, product: Product, operand: Operand, source: FileInput) 
 def merged_channels(product: Product, operand: Operand, source: FileInput) -> Merged | None:
     """Return the axes of a product that become the operand's frequencies together.
 
-    None where a study names the axes, or selects of one of them: it then means each by itself.
+    None where a study names the axes, or takes one channel within each coarse one.
     """
-    entries = source.select.get(operand.name)
+    entries = source.select.get(operand.name, {})
     if operand.free or "frequency" not in operand.axes or source.axes_of(operand.name) is not None:
         return None
-    if entries is not None and not isinstance(entries, Mapping):
-        return None
-    axes = product.axes
+    axes, shape = product.axes, product.data.shape
     known = [product.coordinates.get(axis) for axis in axes]
     coarse = [place for place, axis in enumerate(axes) if operand_axis(axis) == "frequency"]
     fine = [
@@ -96,26 +109,39 @@ def merged_channels(product: Product, operand: Operand, source: FileInput) -> Me
     ]  # fmt: skip
     if len(coarse) != 1 or len(fine) != 1 or fine[0] < coarse[0] or known[coarse[0]] is None:
         return None
-    own = {axes[coarse[0]], axes[fine[0]], "frequency", "channel"}
-    if entries is not None and own & {*entries}:
+    if not isinstance(entries, Mapping):
         return None
-    return Merged(coarse[0], fine[0], product.data.shape[fine[0]])
+    own = _own(entries, (axes[coarse[0]], axes[fine[0]]))
+    try:
+        picked = pick(without_names(entries), shape, axes).axes
+    except SelectionError:  # of which the operand says what is wrong
+        return None
+    if not picked[fine[0]].kept or has_names({name: entries[name] for name in own}):
+        return None
+    return Merged(coarse[0], fine[0], picked[coarse[0]].entries, picked[fine[0]].entries)
+
+
+def _own(entries: Mapping[str, Any], both: tuple[str, str]) -> list[str]:
+    """Return the names, in a selection, of coarse channels and of those within them."""
+    return [name for name in entries if name in both or operand_axis(name) == "frequency"]
 
 
 def with_merged(
-    product: Product, operand: Operand, source: FileInput, *, check: bool = False
-) -> Product:
+    product: Product, operand: Operand, source: FileInput, *, check: bool
+) -> tuple[Product, FileInput]:
     """Return a product, or its outline, as an operand has it: both axes as one, or as it is.
 
     The one has the coarse one's name. Its frequencies are the sums of both; what else stands along
-    either is there for each channel; with ``check`` many values are not made (`blank`).
+    either is there for each channel; with ``check`` many values are not made (`blank`). The input
+    that comes with it selects nothing of either any more.
     """
     if (merged := merged_channels(product, operand, source)) is None:
-        return product
+        return product, source
     names = product.axes
     coarse, fine = names[merged.coarse], names[merged.fine]
     shape = list(product.data.shape)
-    shape[merged.coarse] *= shape.pop(merged.fine)
+    shape[merged.coarse] = merged.length
+    del shape[merged.fine]
     found = {
         name: _along(product, merged, name, check=check)
         if {coarse, fine} & set(one.of(name))
@@ -124,8 +150,13 @@ def with_merged(
         if name != fine and not {coarse, fine} <= set(one.of(name))
     }
     data = blank(tuple(shape), product.data.dtype)
-    return replace(
-        product, data=data, axes=tuple(axis for axis in names if axis != fine), coordinates=found
+    kept = tuple(axis for axis in names if axis != fine)
+    entries: Any = source.select.get(operand.name, {})
+    left = {name: entries[name] for name in entries if name not in _own(entries, (coarse, fine))}
+    select = {**source.select, operand.name: left}
+    return (
+        replace(product, data=data, axes=kept, coordinates=found),
+        source.model_copy(update={"select": select}),
     )
 
 
@@ -133,25 +164,26 @@ def _along(product: Product, merged: Merged, name: str, *, check: bool) -> Coord
     """Return a coordinate along one of both axes for each of the channels together."""
     coarse, fine = (product.axes[place] for place in (merged.coarse, merged.fine))
     one, offsets = product.coordinates[name], product.coordinates[fine]
-    counts = {coarse: merged.within, fine: product.data.shape[merged.coarse]}
     values, along = one.values, one.of(name)
     for number, axis in enumerate(along):
-        if axis in counts:
-            values = _for_each(values, number, counts[axis], repeated=axis == coarse, check=check)
+        if axis in (coarse, fine):
+            values = _for_each(values, number, merged, of_coarse=axis == coarse, check=check)
     axes = tuple(coarse if axis == fine else axis for axis in along)
     found = replace(one, values=values, axes=() if axes == (name,) else axes, step=None)
     if name != coarse:
         return found
-    above = _for_each(offsets.values, 0, counts[fine], repeated=False, check=check)
+    above = _for_each(offsets.values, 0, merged, of_coarse=False, check=check)
+    if not np.any(np.abs(np.diff(merged.within)) == 1):
+        found = replace(found, long_name=f"{one.long_name or name}, {APART}")
     return replace(found, values=raised(found, replace(offsets, values=above)))
 
 
-def _for_each(values: Array, axis: int, count: int, *, repeated: bool, check: bool) -> Array:
-    """Return each entry of an axis ``count`` times, ``repeated`` one after another or all again."""
-    if is_blank(values) or (check and values.size * count > MOST_CHECKED):
+def _for_each(values: Array, axis: int, merged: Merged, *, of_coarse: bool, check: bool) -> Array:
+    """Return the entries along an axis of coarse channels, or within them, for all channels."""
+    if is_blank(values) or (check and merged.length > MOST_CHECKED):
         shape = list(values.shape)
-        shape[axis] *= count
+        shape[axis] = merged.length
         return blank(tuple(shape), values.dtype)
-    if repeated:
-        return np.repeat(values, count, axis)
-    return np.concatenate([values] * count, axis)
+    if of_coarse:
+        return values.take(merged.channels, axis).repeat(len(merged.within), axis)
+    return np.concatenate([values.take(merged.within, axis)] * len(merged.channels), axis)

@@ -26,6 +26,9 @@ _UNKNOWN = (OF_REAL, OF_UPPER)
 ADDED = "which is in the frequencies of channels"
 """End of the long name of a frequency that was added to those along an axis (`of_waves`)."""
 
+APART = "of channels that are no neighbours"
+"""End of the long name of frequencies whose distance is no width of their channels."""
+
 
 def above_selected(before: Coordinate | None, one: Coordinate) -> Coordinate:
     """Return the one frequency that is selected, as it counts from what was selected ``before``.

@@ -12,7 +12,7 @@ from workflow.data import PLACES, SELECTED, Array, Coordinate, Staged, is_blank,
 from workflow.files.input_error import InputError
 from workflow.files.units import FACTORS, check_arrived, convertible, in_base
 from workflow.inputs.dates import date_in, julian_date
-from workflow.inputs.selected_offsets import ADDED
+from workflow.inputs.selected_offsets import ADDED, APART
 from workflow.inputs.selections import PickedAxis
 from workflow.readers.polarizations import check_written
 
@@ -43,6 +43,11 @@ def check_for_uvh5(
         raise InputError(
             "uvh5.channel_width_hz: must be given where input.select takes one channel within each "
             f"of several, {', '.join(within)}: their distance is no width"
+        )
+    if APART in voltages.coordinates["frequency"].long_name and site.channel_width_hz is None:
+        raise InputError(
+            "uvh5.channel_width_hz: must be given where input.select takes no neighbouring "
+            "channels within coarse ones"
         )
     if taken is not None and site.channel_width_hz is None:
         apart = int(np.abs(np.diff(taken.indices)).min())

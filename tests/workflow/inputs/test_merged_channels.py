@@ -82,11 +82,60 @@ def test_beams_of_all_channels(tmp_path: Path, bank: dict[str, Any]) -> None:
     np.testing.assert_allclose(np.diff(found.coordinates["frequency"].values), 1 / FINE)
 
 
-@pytest.mark.parametrize("select", [{"frequency": "0:2"}, {"fine_frequency": "1:"}])
-def test_a_selection_of_either_is_of_that_axis(bank: dict[str, Any], select: Any) -> None:
+@pytest.mark.parametrize(
+    ("select", "coarse", "fine"),
+    [
+        ({"frequency": "0:3:2"}, [0, 2], [*range(FINE)]), ({"frequency": -1}, [2], [*range(FINE)]),
+        ({"fine_frequency": "2:6"}, [0, 1, 2], [2, 3, 4, 5]),
+        ({"fine_frequency": [5, 1], "channel": [2, 0]}, [2, 0], [5, 1]),
+    ],
+)  # fmt: skip
+def test_a_part_of_either(
+    tmp_path: Path, bank: dict[str, Any], select: Any, coarse: list[int], fine: list[int]
+) -> None:
+    """Of oversampled channels those in the middle of each are the band without what is twice."""
+    given = {"voltages": {"workload": "bank"}, "select": {"voltages": {**select, "antenna": "1:"}}}
+    study = study_of({"bank": bank, "vis": {"kind": "correlate", "input": given}})
+    check_study(study)
+    found = run(study, tmp_path)
+    x = np.moveaxis(found["bank"].data[:, :, 1:], -1, 1)[coarse][:, fine]
+    x = x.reshape(len(coarse) * len(fine), 2 * (ANTENNAS - 1), -1)
+    expected = x @ x.conj().swapaxes(-1, -2)
+    np.testing.assert_allclose(found["vis"].data[:, 0], expected, atol=1e-12 * abs(expected).max())
+    mhz = np.array([150, 151, 152])[coarse, None] + np.arange(-4, 4)[fine] / FINE
+    np.testing.assert_allclose(found["vis"].coordinates["frequency"].values, mhz.reshape(-1))
+
+
+@pytest.mark.parametrize(("fine", "wrong"), [("2:6", ""), ("::2", "must"), ([3], "must")])
+def test_the_width_of_channels_that_are_no_neighbours(
+    bank: dict[str, Any], fine: Any, wrong: str
+) -> None:
+    """UVH5 has it; the least distance of these is more."""
+    select = {"voltages": {"fine_frequency": fine}}
+    site: dict[str, Any] = {"latitude_deg": 1, "longitude_deg": 2, "julian_date": 2459000.5}
+    given = {"voltages": {"workload": "bank"}, "select": select}
+    vis = {"kind": "correlate", "input": given, "uvh5": site}
+    if wrong:
+        said = "uvh5.channel_width_hz: must be given where input.select takes no neighbouring"
+        with pytest.raises(StudyError, match=said):
+            check_study(study_of({"bank": bank, "vis": vis}))
+        site["channel_width_hz"] = 125e3
+    check_study(study_of({"bank": bank, "vis": vis}))
+
+
+@pytest.mark.parametrize(
+    ("select", "said"),
+    [
+        ({"frequency": "x"}, "has no names along frequency, got 'x'"),
+        ({"fine": 1}, "'time', 'fine_frequency'], got 'fine'"),
+        ({"frequency": "0:9"}, "axis 0 has length 3: a bound must be within -3 to 3"),
+    ],
+)
+def test_mistakes(bank: dict[str, Any], select: Any, said: str) -> None:
     given = {"voltages": {"workload": "bank"}, "select": {"voltages": select}}
-    with pytest.raises(StudyError, match="neither is selected they are taken as one"):
+    with pytest.raises(StudyError) as error:
         check_study(study_of({"bank": bank, "vis": {"kind": "correlate", "input": given}}))
+    assert said in str(error.value)
 
 
 def test_many_channels_take_no_memory_to_check(bank: dict[str, Any]) -> None:
@@ -111,15 +160,16 @@ class InMemory:
         self.data = data
 
     def __getitem__(self, spans: Any) -> Array:
-        return self.data[spans]
+        return np.asarray(self.data[spans])
 
 
 def test_any_range_of_both_axes(rng: np.random.Generator) -> None:
-    data = rng.normal(size=(2, COARSE, 3, FINE))
-    whole = np.moveaxis(data, 3, 2).reshape(2, COARSE * FINE, 3)
-    merged = MergedArray(InMemory(data), Merged(1, 3, FINE))  # type: ignore[arg-type]
-    for start in range(COARSE * FINE):
-        for stop in range(start + 1, COARSE * FINE + 1):
+    data = rng.normal(size=(2, 6, 3, FINE))
+    channels, within = [0, 1, 2, 5, 3], [2, 1, 4]
+    whole = np.moveaxis(data, 3, 2)[:, channels][:, :, within].reshape(2, 15, 3)
+    merged = MergedArray(InMemory(data), Merged(1, 3, channels, within))  # type: ignore[arg-type]
+    for start in range(15):
+        for stop in range(start + 1, 16):
             for step in (1, 3):
                 spans = (slice(0, 2, 1), slice(start, stop, step), slice(0, 3, 2))
                 np.testing.assert_array_equal(merged[spans], whole[spans])
