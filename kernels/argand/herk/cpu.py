@@ -17,7 +17,7 @@ from argand.gemm.modular.api import modular_gemm
 from argand.gemm.modular.exact import RANGES
 from argand.gemm.modular.moduli import EXACT
 from argand.gemm.pairs import Pairs
-from argand.herk.cpu_by_herk import alone_by_scipy, each_by_numpy
+from argand.herk.cpu_by_herk import each_by_numpy
 from argand.herk.cpu_dot import dotted
 from argand.herk.cpu_gather import alone, by_each, by_steps, gathered, is_gathered
 from argand.herk.cpu_lower import (
@@ -28,7 +28,7 @@ from argand.herk.cpu_lower import (
     lower_of,
 )
 from argand.herk.cpu_matmul import of_columns, of_rows, weight
-from argand.herk.cpu_mirror import is_few, mirror, mirrored
+from argand.herk.cpu_mirror import mirror, mirrored
 from argand.herk.cpu_padded import is_padded, padded
 from argand.herk.cpu_parts import at_a_time, in_parts
 from argand.herk.cpu_real import real_products, takes_real_products
@@ -77,11 +77,8 @@ def prepared(problem: HerkProblem, a: Array | Pairs, c: Array | None) -> Run:
             return alone_by_dot(problem)
     matched = hermitian_rows(problem)
     by_herk = dotted(problem) is None and not is_multiplied(problem, matched)
-    if by_herk and problem.batch == 1:
-        if is_gathered(problem):
-            return gathered(problem, alone)
-        if is_few(problem.n):
-            return alone_by_scipy(problem)
+    if by_herk and problem.batch == 1 and is_gathered(problem):
+        return gathered(problem, alone)
     if by_herk and is_by_each(problem):
         return gathered(problem, by_each) if is_gathered(problem) else each_by_numpy(problem)
     lower, start = lower_of(problem, matched), 0 if by_herk else matched

@@ -1,6 +1,6 @@
-"""Hermitian products on the CPU by BLAS's herk: one by SciPy's, or each of a batch by NumPy's.
+"""Batches of Hermitian products on the CPU by a call of NumPy's herk for each matrix.
 
-The arguments of NumPy's exist: they name memory that is kept, into which the conjugates of some
+The arguments of these calls exist: they name memory that is kept, into which the conjugates of some
 operands are copied at a time. So the products there are those of the result's conjugates, of which
 one step makes the result but for what is above its diagonals, and another step copies that.
 """
@@ -17,8 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from argand.herk.cpu_blas import calls_of_numpy
-from argand.herk.cpu_lower import herk_alone, trans_of
-from argand.herk.cpu_mirror import fill_above, upper_mask
+from argand.herk.cpu_mirror import fill_above
 from argand.herk.cpu_parts import at_a_time
 from argand.herk.problem import HerkProblem
 from argand.runtime.complex_types import ITEM
@@ -30,28 +29,6 @@ _CALL_BYTES = 600
 _Memory = tuple[Array, Array, Callable[..., None], list[tuple[Any, ...]]]
 """Memory of some matrices: the conjugates of their operands; the products of these; herk, and its
 arguments for each."""
-
-
-def alone_by_scipy(problem: HerkProblem) -> Callable[..., Array]:
-    """Return what computes the only product of a problem, of few rows, by `herk_alone`."""
-    copyto, conjugate, upper = np.copyto, np.conjugate, upper_mask(problem.n)
-    routine, trans, shape = herk_alone(problem), trans_of(problem.op), problem.shape
-    empty, square, dtype = np.empty, problem.shape[-2:], np.dtype(problem.dtype)
-    flat = len(shape) == 2
-
-    def run(a: Array, c: Array | None = None, out: Array | None = None) -> Array:
-        found = empty(square, dtype)  # SciPy would fill memory of its own with zeros
-        transposed = found.T
-        routine(1.0, a.T if flat else a.reshape(a.shape[-2:]).T, 0.0, transposed, trans, 0, 1)
-        copyto(found, conjugate(transposed), where=upper)
-        if not flat:
-            found = found.reshape(shape)
-        if out is None:
-            return found
-        out[...] = found
-        return out
-
-    return run
 
 
 def each_by_numpy(problem: HerkProblem) -> Callable[..., Array]:

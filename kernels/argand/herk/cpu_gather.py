@@ -35,8 +35,8 @@ Array = npt.NDArray[Any]
 Run = Callable[[Array, Array | None, Array | None], Array]
 _MOST_NUMBERS = 1 << 12
 """Numbers of results up to which a gather takes less time than to finish them, whatever is left."""
-_MOST_MIRRORED = 1 << 15
-"""The same where all are mirrored; of complex128 a quarter."""
+_MOST_MIRRORED = 1 << 16
+"""The same where all are mirrored; of complex128 half as many."""
 _LEAST_K = 64
 """k from which NumPy's herk by its address takes less time for one product than SciPy's function.
 """
@@ -71,7 +71,7 @@ has. A plain tuple, which Python unpacks in 0.1 us less than one with names."""
 
 def is_gathered(problem: HerkProblem, start: int = 0) -> bool:
     """Return whether a gather finishes results whose first rows need no mirror."""
-    mirrored = _MOST_MIRRORED // (4 if problem.dtype == "complex128" else 1)
+    mirrored = _MOST_MIRRORED // (2 if problem.dtype == "complex128" else 1)
     most = _MOST_NUMBERS if start else max(_MOST_NUMBERS, mirrored)
     return problem.batch * problem.n * problem.n <= most and not is_shared(problem)
 
