@@ -19,6 +19,8 @@ from argand.runtime.cpu.numpy_blas import lapack_address
 from argand.runtime.cpu.scipy_routines import address_of
 
 Array = npt.NDArray[Any]
+CALL_BYTES = 600
+"""Bytes of the arguments of a call of `calls_of_numpy`, as objects of Python."""
 
 
 def has_address(dtype: str) -> bool:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from argand.herk.cpu_blas import calls_of_numpy
+from argand.herk.cpu_blas import CALL_BYTES, calls_of_numpy
 from argand.herk.cpu_mirror import fill_above
 from argand.herk.cpu_parts import at_a_time
 from argand.herk.problem import HerkProblem
@@ -24,8 +24,6 @@ from argand.runtime.complex_types import ITEM
 from argand.runtime.cpu.kept_memory import KeptMemory
 
 Array = npt.NDArray[Any]
-_CALL_BYTES = 600
-"""Bytes of the arguments of a call, as objects of Python."""
 _Memory = tuple[Array, Array, Callable[..., None], list[tuple[Any, ...]]]
 """Memory of some matrices: the conjugates of their operands; the products of these; herk, and its
 arguments for each."""
@@ -35,7 +33,7 @@ def each_by_numpy(problem: HerkProblem) -> Callable[..., Array]:
     """Return what computes products that are only to be mirrored, in new or given memory."""
     batch, n, shape, dtype = problem.batch, problem.n, problem.shape, np.dtype(problem.dtype)
     some = at_a_time(problem)
-    nbytes = some * (n * (n + problem.k) * ITEM[problem.dtype] + _CALL_BYTES)
+    nbytes = some * (n * (n + problem.k) * ITEM[problem.dtype] + CALL_BYTES)
     kept = KeptMemory(partial(_memory, problem, some), nbytes)
     empty, conjugate, run_all = np.empty, np.conjugate, deque[Any](maxlen=0).extend
     # The last part has as many: some of its products are computed twice, to the same bits.

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from argand.herk.cpu_blas import calls_of_numpy, has_numpy_herk, numpy_herk
+from argand.herk.cpu_blas import CALL_BYTES, calls_of_numpy, has_numpy_herk, numpy_herk
 from argand.herk.cpu_lower import (
     Steps,
     herk_alone,
@@ -27,7 +27,9 @@ from argand.herk.cpu_lower import (
     trans_of,
 )
 from argand.herk.cpu_matmul import of_columns, of_rows
+from argand.herk.cpu_parts import at_a_time
 from argand.herk.problem import HerkProblem
+from argand.runtime.complex_types import ITEM
 from argand.runtime.cpu.kept_memory import KeptMemory
 from argand.runtime.cpu.quiet import quiet_context
 
@@ -81,8 +83,10 @@ def gathered(problem: HerkProblem, bind: Bind, *, is_hermitian: bool = False) ->
 
     Those of contiguous operands need no mirror where ``is_hermitian``.
     """
-    numbers, item = problem.batch * problem.n * problem.n, np.dtype(problem.dtype).itemsize
+    numbers, item = problem.batch * problem.n * problem.n, ITEM[problem.dtype]
     nbytes = numbers * (2 * item + np.dtype(np.intp).itemsize)
+    if bind is not alone and problem.batch <= at_a_time(problem):  # others copy few operands
+        nbytes += problem.batch * (problem.n * problem.k * item + CALL_BYTES)
     kept = KeptMemory(partial(_memory, problem, bind), nbytes)
     conjugate, few = np.conjugate, numbers < _FEWEST_TAKEN
 
@@ -125,10 +129,13 @@ def _memory(problem: HerkProblem, bind: Bind) -> _Memory:
 
 
 def by_steps(lower: Steps) -> Bind:
-    """Return what binds the steps of a batch (`lower_of`) to memory."""
+    """Return what binds the steps of a batch (`lower_of`) to memory.
+
+    Conjugates of operands for one matmul are kept, too, where they are few.
+    """
 
     def bind(problem: HerkProblem, products: Array) -> _Bound:
-        if lower not in (of_rows, of_columns):
+        if lower not in (of_rows, of_columns) or problem.batch > at_a_time(problem):
             return _Bound(lambda a: quiet_context().run(lower, a, products))
         return _Bound(_by_matmul(problem, products))
 

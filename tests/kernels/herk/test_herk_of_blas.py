@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from typing import Any
 
 import numpy as np
@@ -176,3 +177,17 @@ def test_real_products_in_another_order_are_seen(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(cpu_real.np, "matmul", otherwise)
     assert not cpu_real._are_hermitian(24, 5)
     cpu_real._are_hermitian.cache_clear()
+
+
+@pytest.mark.parametrize(("part_bytes", "is_kept"), [(1 << 20, True), (4000, False)])
+def test_conjugates_of_many_numbers_are_not_kept(
+    part_bytes: int, is_kept: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cpu_parts, "_PART_BYTES", part_bytes)
+    run = cpu_gather.gathered(_problem(3, 9, 500), cpu_gather.by_steps(cpu_matmul.of_rows))
+    a = normal(np.random.default_rng(1), 3, 9, 500).astype(np.complex64)
+    tracemalloc.start()
+    assert_hermitian(run(a))
+    kept, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert (kept > a.nbytes) is is_kept
