@@ -7,6 +7,7 @@ module imports Qiskit, a quarter of a second: import it where a circuit is at ha
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from qiskit.exceptions import QiskitError
 from qiskit.quantum_info import Operator
 
 from workflow.circuits.fused_gates import TargetedGate, fused, passes_of_width
+from workflow.circuits.matrix_gates import instructions_of
 from workflow.circuits.qasm3_program import control_in_words
 from workflow.circuits.qasm_cost import parsable
 from workflow.circuits.qasm_text import QasmError, parser_message
@@ -33,13 +35,14 @@ _ROUNDING = 1e-14
 """Entries of Qiskit's gate matrices that count as 0, at most."""
 _WIDEST_KNOWN, _MOST_KNOWN = 6, 2000
 """Qubits, and number, of the different gates whose matrices a check reads."""
+_WAITS: dict[str, dict[str, Any]] = {
+    "delay": {}, "u0": {"constructor": lambda length: IGate()},
+}  # fmt: skip
+"""Gates that need no declaration; Qiskit's own u0(n), a wait of n gates, has n identities."""
 _INSTRUCTIONS = tuple(
-    qiskit.qasm2.CustomInstruction("u0", 1, 1, lambda length: IGate(), builtin=True)
-    if one.name == "u0"
-    else one
+    replace(one, **_WAITS[one.name], builtin=True) if one.name in _WAITS else one
     for one in qiskit.qasm2.LEGACY_CUSTOM_INSTRUCTIONS
 )
-"""Qiskit's own makes u0(n), a wait of n gates, of n identities, whatever n is."""
 
 
 class CircuitError(ValueError):
@@ -71,14 +74,14 @@ def load_circuit(path: Path) -> QuantumCircuit:
         raise CircuitError(f"circuit.file: {absent(path)}")
     is_written = False
     try:
-        given = parsable(path, {one.name: one.num_params for one in _INSTRUCTIONS})
+        given = parsable(path, {one.name: one.num_params for one in _INSTRUCTIONS}, _WAITS)
         is_written = given.is_written
         _check_qubits(path, given.qubits)
         check_work(given.qubits, given.gates)
         found = qiskit.qasm2.loads(
             given.text,
             include_path=(),
-            custom_instructions=_INSTRUCTIONS,
+            custom_instructions=(*_INSTRUCTIONS, *instructions_of(given.matrices)),
             custom_classical=qiskit.qasm2.LEGACY_CUSTOM_CLASSICAL,
         )
         found.metadata = {"registers": given.names, "said": given.said}

@@ -8,6 +8,7 @@ from numbers import Real
 from qiskit import QuantumCircuit
 from qiskit.circuit import (
     AnnotatedOperation,
+    Delay,
     Gate,
     Instruction,
     Operation,
@@ -15,36 +16,40 @@ from qiskit.circuit import (
 )
 from qiskit.quantum_info import Clifford
 
+from workflow.circuits.matrix_gates import Matrices, matrix_of
 from workflow.circuits.qasm3_modifiers import OF_FILE
 
 Done = dict[int, tuple[Operation, Operation | None]]
 """What became of operations, by their identity: None of those that stay."""
 
 
-def take_apart(circuit: QuantumCircuit, done: Done) -> bool:
+def take_apart(circuit: QuantumCircuit, matrices: Matrices, done: Done) -> bool:
     """Put gates without parameters, by their definitions, for what OpenQASM 2 has no call for.
 
-    Those are annotated operations, Clifford operators, and gates of strings or matrices, as a
-    controlled `UnitaryGate`. A phase of no qubit is left out. ``done`` has what became of
-    operations, by their identity. Returns whether anything changed. Raises ValueError for a reset
-    within an operation.
+    Those are annotated operations, Clifford operators and gates of strings; gates of a matrix, also
+    within others, become those of ``matrices``. Phases of no qubit and delays are left out.
+    ``done`` has what became of operations, by their identity. Returns whether anything changed.
+    Raises ValueError for a reset within an operation.
     """
     changed = False
     for place, instruction in reversed(list(enumerate(circuit.data))):
-        if not instruction.qubits and instruction.name == "global_phase":
+        is_phase = not instruction.qubits and instruction.name == "global_phase"
+        if is_phase or isinstance(instruction.operation, Delay):
             del circuit.data[place]
             changed = True
         elif not instruction.is_standard_gate():
             operation = instruction.operation
             if id(operation) not in done:
-                done[id(operation)] = operation, _apart(operation, done)
+                done[id(operation)] = operation, _apart(operation, matrices, done)
             if (gate := done[id(operation)][1]) is not None:
                 circuit.data[place] = instruction.replace(operation=gate)
                 changed = True
     return changed
 
 
-def _apart(operation: Operation, done: Done) -> Gate | None:
+def _apart(operation: Operation, matrices: Matrices, done: Done) -> Gate | None:
+    if (matrix := matrix_of(operation)) is not None:
+        return matrices.gate(matrix)
     definition = getattr(operation, "definition", None)
     if isinstance(operation, Clifford):
         definition = operation.to_circuit()
@@ -66,7 +71,7 @@ def _apart(operation: Operation, done: Done) -> Gate | None:
     if called and all(one.is_standard_gate() and one.qubits for one in definition.data):
         return None  # most of them, without a copy
     inner = definition.copy()
-    if not take_apart(inner, done) and called:
+    if not take_apart(inner, matrices, done) and called:
         return None
     gate = Gate(operation.name, operation.num_qubits, [])
     gate.definition = inner
@@ -101,8 +106,9 @@ def _named_apart(
         base = _named_apart(operation.base_op, taken, done)
         return None if base is None else AnnotatedOperation(base, operation.modifiers)
     home = str(getattr(operation, "base_class", type(operation)).__module__)
-    definition = getattr(operation, "definition", None)
-    if definition is None or home.startswith("qiskit.circuit.library"):
+    if home.startswith("qiskit.circuit.library"):  # whose definitions may take long to make
+        return None
+    if (definition := getattr(operation, "definition", None)) is None:
         return None
     is_within = name_apart(definition, taken, done)
     name = f"{operation.name}{OF_FILE}" if taken(operation.name) else operation.name

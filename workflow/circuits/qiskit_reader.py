@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from qiskit import QuantumCircuit
     from qiskit.circuit import Bit, Register
 
+    from workflow.circuits.matrix_gates import Matrices
+
 MEMORY_BYTES = 1 << 30
 CPU_SECONDS = 60
 NAMES = "// names of registers: "
@@ -31,7 +33,8 @@ NAMES = "// names of registers: "
 PLAIN = ("qubits_", "bits_")
 """Beginnings of the names of registers there, of qubits and of bits; their number follows."""
 SAID = "// what it says of itself: "
-"""Beginning of the second line; JSON of the name and the metadata of QPY follows, each a text."""
+"""Beginning of the second line; JSON of the name and the metadata of QPY follows, each a text.
+The third is that of `matrix_gates`."""
 FAILED = 3
 """Exit status where stderr ends with a line that says what Qiskit could not do."""
 _WORDS = {"barrier", "c3sx", "if", "measure", "pi", "reset"}
@@ -63,11 +66,15 @@ def as_text(content: bytes, form: str) -> str:
     """Return the one circuit of a file in OpenQASM 2, behind lines of its names."""
     from qiskit import qasm2
 
+    from workflow.circuits.matrix_gates import Matrices
+
     _write_angles_exactly()
     circuit = _from_qpy(content) if form == "qpy" else _from_text(content)
-    text = qasm2.dumps(_in_plain_registers(circuit))
+    matrices = Matrices()
+    text = qasm2.dumps(_in_plain_registers(circuit, matrices))
     said = _name_and_metadata(circuit) if form == "qpy" else {}
-    return f"{NAMES}{json.dumps(_named(circuit))}\n{SAID}{json.dumps(said)}\n{text}"
+    lines = f"{NAMES}{json.dumps(_named(circuit))}", f"{SAID}{json.dumps(said)}", matrices.line()
+    return "\n".join([*lines, text])
 
 
 def _write_angles_exactly() -> None:
@@ -120,7 +127,7 @@ def _from_text(content: bytes) -> QuantumCircuit:
     return qiskit_qasm3_import.convert(program)
 
 
-def _in_plain_registers(circuit: QuantumCircuit) -> QuantumCircuit:
+def _in_plain_registers(circuit: QuantumCircuit, matrices: Matrices) -> QuantumCircuit:
     """Return the same circuit in registers whose names OpenQASM 2 has for nothing else.
 
     Those are the circuit's own where each bit is in one of them. Else its qubits are in one
@@ -130,6 +137,7 @@ def _in_plain_registers(circuit: QuantumCircuit) -> QuantumCircuit:
     from qiskit import ClassicalRegister, QuantumCircuit, QuantumRegister, qasm2
     from qiskit.circuit import ControlFlowOp
 
+    from workflow.circuits.matrix_gates import NAMED
     from workflow.circuits.qasm3_program import control_in_words
     from workflow.circuits.qiskit_gates import name_apart, take_apart
 
@@ -154,9 +162,9 @@ def _in_plain_registers(circuit: QuantumCircuit) -> QuantumCircuit:
     else:
         one = QuantumCircuit(circuit.num_qubits, circuit.num_clbits)
     one.compose(circuit, inplace=True)
-    take_apart(one, {})
+    take_apart(one, matrices, {})
     known = {*_WORDS, *(gate.name for gate in qasm2.LEGACY_CUSTOM_INSTRUCTIONS)}
-    name_apart(one, lambda name: name in known or name.startswith(PLAIN), {})
+    name_apart(one, lambda name: name in known or name.startswith((*PLAIN, NAMED)), {})
     return one
 
 

@@ -12,6 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from workflow.circuits import qiskit_reader
+from workflow.circuits.matrix_gates import Matrix, matrices_in
 from workflow.circuits.qasm_text import QasmError
 from workflow.storage.memory import in_words
 
@@ -90,6 +91,11 @@ def said_in(text: str) -> dict[str, str]:
     second = text.split("\n", 2)[1]
     said: dict[str, str] = json.loads(second.removeprefix(qiskit_reader.SAID))
     return said
+
+
+def matrices_of(text: str) -> dict[str, Matrix]:
+    """Return the matrices of gates that have no other definition there, by the gates' names."""
+    return matrices_in(text.split("\n", 3)[2])
 
 
 def _check_version(content: bytes) -> None:

@@ -5,6 +5,7 @@ OpenQASM 3's own examples begin with resets, whose qubits are |0> then; schedule
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -16,16 +17,17 @@ if TYPE_CHECKING:
     from workflow.config.statevector_case import StatevectorCase
 
 _KEY = "resets"
-_DELAY = "delay"
+_DELAY = re.compile(r"delay(_\d+)?")
+"""Names of delays; Qiskit writes those of another length with a number, as opaque gates."""
 
 
 def without_waits(circuit: QuantumCircuit) -> QuantumCircuit:
     """Return a circuit without its delays and the resets of qubits on which nothing acts before.
 
     These leave |0> as it is; `first_resets` are their qubits. A gate that the file defines under
-    the name ``delay`` has another one here.
+    such a name stays.
     """
-    if not {"reset", _DELAY} & circuit.count_ops().keys():
+    if not any(name == "reset" or _DELAY.fullmatch(name) for name in circuit.count_ops()):
         return circuit
     touched: set[int] = set()
     resets: set[int] = set()
@@ -35,7 +37,7 @@ def without_waits(circuit: QuantumCircuit) -> QuantumCircuit:
         if one.operation.name == "reset" and not qubits & touched:
             resets |= qubits
             continue
-        if one.operation.name == _DELAY:
+        if _DELAY.fullmatch(one.operation.name) and one.operation.definition is None:
             continue
         if one.operation.name != "barrier":
             touched |= qubits

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from qiskit.circuit.library import RXGate
+from qiskit.circuit.library import HGate, RXGate
 from qiskit.quantum_info import Operator
 from test_chains import run
 
@@ -54,7 +54,8 @@ def test_others_are_refused(tmp_path: Path, text: str, said: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        f"{TWO}opaque delay(t) a; h q[0]; delay(100) q[0]; delay(3) q[1]; reset q[1]; x q[1];",
+        f"{TWO}opaque delay(t) a; opaque delay_14(t) a; h q[0]; delay(100) q[0]; delay_14(3) q[1]; "
+        "reset q[1]; x q[1];",
         f"{THREE}h q[0]; delay[100ns] q[0]; delay[3us] q[1]; reset q[1]; x q[1];",
     ],
 )
@@ -65,10 +66,21 @@ def test_delays_do_nothing(tmp_path: Path, text: str) -> None:
     assert first_resets(found) == (1,)
 
 
-def test_a_gate_that_is_called_delay(tmp_path: Path) -> None:
-    case(tmp_path, f"{TWO}gate delay(t) a {{ rx(t) a; }} delay(1) q[0];")
+def test_gates_that_are_defined_behind_an_opaque_delay(tmp_path: Path) -> None:
+    """Qiskit's parser takes the one before for each, as in what Qiskit itself writes."""
+    text = f"{TWO}opaque delay(t) a; gate f a {{ x a; }} gate g a {{ h a; }} g q[0]; delay(1) q[0];"
+    case(tmp_path, text)
     (gate,) = load_circuit(tmp_path / "c.qasm").data
-    assert Operator(gate.operation) == Operator(RXGate(1))
+    assert Operator(gate.operation) == Operator(HGate())
+    said = "line 2: rzz is a gate of qelib1.inc, which is not opaque"
+    assert said in error_of(case(tmp_path, f"{TWO}opaque rzz(t) a, b;"))
+
+
+def test_a_gate_that_is_called_delay(tmp_path: Path) -> None:
+    for name in ("delay", "delay_1"):
+        case(tmp_path, f"{TWO}gate {name}(t) a {{ rx(t) a; }} {name}(1) q[0];")
+        (gate,) = load_circuit(tmp_path / "c.qasm").data
+        assert Operator(gate.operation) == Operator(RXGate(1))
 
 
 def test_resets_of_another_state_are_refused(tmp_path: Path) -> None:

@@ -1,0 +1,118 @@
+"""Gates of QPY and OpenQASM 3 that are given by a matrix, for which OpenQASM 2 has no word.
+
+Qiskit writes gates in their place that only approach it: of two qubits, what is within some 1e-5 of
+a simpler gate becomes that (`TwoQubitWeylDecomposition`), such as a short step in time the
+identity. So the text calls an opaque gate for each matrix, and a comment has the numbers.
+"""
+
+# mypy: disallow-subclassing-any=False
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from qiskit.circuit import AnnotatedOperation, ControlledGate, Gate, Operation
+from qiskit.circuit.library import UnitaryGate
+from qiskit.qasm2 import CustomInstruction
+from qiskit.quantum_info import Operator
+
+Matrix = npt.NDArray[Any]
+
+NAMED = "matrix_"
+"""Beginning of the names of these gates; a number follows."""
+LINE = "// matrices: "
+"""Beginning of the comment; JSON of matrices in complex128, each as base64 by its gate's name."""
+MOST_QUBITS = 10
+"""Qubits of a matrix that is kept, as of the widest gate (16 MiB)."""
+
+
+class MatrixGate(Gate):
+    """A gate of a matrix (2^n, 2^n), which Qiskit's operators are made of."""
+
+    def __init__(self, name: str, matrix: Matrix) -> None:
+        super().__init__(name, len(matrix).bit_length() - 1, [])
+        self._matrix = matrix
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Matrix:
+        """Return a copy of the matrix."""
+        return np.array(self._matrix, dtype)
+
+
+class Matrices:
+    """The matrices of a circuit, equal ones once, by the names of their gates."""
+
+    def __init__(self) -> None:
+        self._names: dict[bytes, str] = {}
+
+    def gate(self, matrix: Matrix) -> MatrixGate:
+        """Return the gate of a matrix."""
+        own = np.ascontiguousarray(matrix, np.complex128)
+        name = self._names.setdefault(own.tobytes(), f"{NAMED}{len(self._names)}")
+        return MatrixGate(name, own)
+
+    def line(self) -> str:
+        """Return the comment that has them."""
+        texts = {name: base64.b64encode(data).decode() for data, name in self._names.items()}
+        return f"{LINE}{json.dumps(texts)}"
+
+
+def matrices_in(line: str) -> dict[str, Matrix]:
+    """Return the matrices of a comment, by the names of their gates."""
+    found = {}
+    for name, text in json.loads(line.removeprefix(LINE)).items():
+        numbers = np.frombuffer(base64.b64decode(text), np.complex128)
+        order = 1 << (numbers.size.bit_length() // 2)
+        found[name] = numbers.reshape(order, order)
+    return found
+
+
+def instructions_of(matrices: Mapping[str, Matrix]) -> list[CustomInstruction]:
+    """Return what Qiskit's parser makes of calls of these gates."""
+
+    def one(name: str, matrix: Matrix) -> CustomInstruction:
+        qubits = len(matrix).bit_length() - 1
+        return CustomInstruction(name, 0, qubits, lambda: MatrixGate(name, matrix), builtin=True)
+
+    return [one(name, matrix) for name, matrix in matrices.items()]
+
+
+def matrix_of(operation: Operation) -> Matrix | None:
+    """Return the matrix of an operation that is, or whose annotations are of, one by a matrix.
+
+    It is None of others, whose definitions say what they are, and of more than `MOST_QUBITS`.
+    """
+    if operation.num_qubits > MOST_QUBITS or not _has_matrix(operation):
+        return None
+    if isinstance(operation, UnitaryGate):
+        return np.asarray(operation.to_matrix())
+    if isinstance(operation, ControlledGate):
+        annotated = operation.base_gate.control(
+            operation.num_ctrl_qubits, ctrl_state=operation.ctrl_state, annotated=True
+        )
+        return np.asarray(annotated.to_matrix())
+    return (
+        np.asarray(Operator(operation).data) if isinstance(operation, AnnotatedOperation) else None
+    )
+
+
+def _has_matrix(operation: Operation) -> bool:
+    """Return whether an operation is of a matrix, or one within its annotations is."""
+    if isinstance(operation, AnnotatedOperation):
+        return _has_matrix(operation.base_op) or _is_made_of_matrices(operation.base_op)
+    if isinstance(operation, ControlledGate):
+        return isinstance(operation.base_gate, UnitaryGate)
+    return isinstance(operation, UnitaryGate)
+
+
+def _is_made_of_matrices(operation: Operation) -> bool:
+    home = str(getattr(operation, "base_class", type(operation)).__module__)
+    if home.startswith("qiskit.circuit.library"):  # whose definitions may take long to make
+        return False
+    definition = getattr(operation, "definition", None)
+    return definition is not None and any(
+        _has_matrix(one.operation) or _is_made_of_matrices(one.operation) for one in definition.data
+    )
