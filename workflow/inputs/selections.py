@@ -98,13 +98,16 @@ class Picked:
         """Return the selections along a dataset's axes, by the axes that these become.
 
         Axes of which all is taken are left out. One that a number drops, by its name, is there
-        where the operand has it all the same, of the one entry, or may say it (`Operand.lacking`).
+        where the operand has it all the same, of the one entry, or has axes of any names.
         """
         lacking = operand.lacking(mapped)
         dropped = {
-            operand_axis(name): one
+            own: one
             for name, one in zip(names or (), self.axes, strict=bool(names))
-            if not one.kept and operand_axis(name) in lacking
+            if not (one.kept or one.pair)
+            and (
+                (own := operand_axis(name)) in lacking or (operand.free and own not in mapped.axes)
+            )
         }
         kept = [(one, n) for one, n in zip(self.axes, shape, strict=True) if one.kept]
         places = {axis: mapped.place(axis) for axis in mapped.axes}

@@ -177,6 +177,31 @@ def test_a_long_time_takes_no_memory_to_describe(tmp_path: Path) -> None:
     assert peak < samples
 
 
+@pytest.mark.parametrize("kind", ["dft", "channelise"])
+def test_the_number_of_an_entry_of_any_axis_stays(tmp_path: Path, kind: str) -> None:
+    """Of samples of receiver 2 nothing said which receiver they are of."""
+    path = tmp_path / "v.h5"
+    with h5py.File(path, "w") as file:
+        file["v"] = np.ones((3, 4, 64), np.complex64)
+    source = {
+        "file": str(path), "samples": "v", "axes": ["receiver", "row", "time"],
+        "select": {"samples": {"receiver": 2}},
+    }  # fmt: skip
+    bank = {"channels": 4} if kind == "channelise" else {}
+    first = {"kind": kind, "axis": "time", "input": source, **bank}
+    again = {
+        "kind": "dft", "axis": "row", "input": {
+            "samples": {"workload": "first"}, "select": {"samples": {"frequency": 1}},
+        },
+    }  # fmt: skip
+    found = run(study_of({"first": first, "again": again}), tmp_path / "run")
+    for product in found.values():
+        one = product.coordinates["selected_receiver"]
+        assert (one.values.tolist(), one.long_name) == (
+            [2], "number of the receiver in the input that is selected",
+        )  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("chosen", "wrong"),
     [([0, 1, 2, 5], "[0, 1, 2, 5]"), ([0, 3, 5], "[0, 3, 5]"), ([3, 3, 3], "[3, 3, 3]"),
