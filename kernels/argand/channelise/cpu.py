@@ -25,15 +25,16 @@ from argand.runtime.cpu.threads import on_all_cores
 
 Array = np.ndarray[Any, Any]
 _BLOCK_BYTES, _SHARED_BYTES = 1 << 20, 1 << 18
-"""Bytes of filtered samples that a thread transforms at a time, which leave L2 but not L3: each
-block takes 10 us beside its arithmetic. Cores share fewer in blocks of at least so many bytes."""
+"""Most bytes of filtered samples that a thread transforms at a time, and fewest of those that cores
+share. The most leave L2, but not L3, as each block takes 10 us beside its arithmetic."""
 _TILE_BYTES = 1 << 19
 """Bytes up to which the coefficients of all spectra of a block, of which NumPy's loops are longer,
 stay in a core's cache."""
 _FEW = 1 << 16
 """Filtered samples of a call below which threads are not worth their start."""
-_MOST_KEPT = 64
-"""Blocks of a filter bank up to which to make it again takes a part of a call's time."""
+_MOST_KEPT, _MOST_KEPT_BYTES = 64, 1 << 20
+"""Most blocks of a filter bank that is kept: to make one takes little time beside the arithmetic of
+more. Most bytes of its coefficients: thousands of forms may be kept."""
 
 
 @dataclass(frozen=True)
@@ -58,8 +59,6 @@ class FilterBank:
         self._problem = problem
         self._is_short = problem.rows * problem.spectra * problem.channels < _FEW
         self._blocks = list(_blocks(problem))
-        #: Whether calls of the same form are worth keeping it.
-        self.is_kept = len(self._blocks) <= _MOST_KEPT
         kind, width = problem.precision.real_output, 1 if problem.real else 2
         self._h = np.repeat(coefficients.astype(kind), width).reshape(problem.taps, -1)
         if problem.conjugate:
@@ -67,6 +66,8 @@ class FilterBank:
         together = max((block.stop - block.start for block in self._blocks), default=1)
         if problem.phases == 1 and together * self._h.nbytes <= _TILE_BYTES:
             self._h = np.tile(self._h, (1, together))
+        #: Whether it is kept for calls of the same form.
+        self.is_kept = len(self._blocks) <= _MOST_KEPT and self._h.nbytes <= _MOST_KEPT_BYTES
 
     def __call__(self, x: Any, out: Any) -> Any:
         """Return the spectra (..., spectra, channels) of x (..., time), an array or `Pairs`.

@@ -61,7 +61,7 @@ _registering = Lock()
 
 def register() -> list[Any]:
     """Register the calls with XLA, once; return what XLA calls, to keep it alive."""
-    with _registering:  # XLA would keep functions of which the cache has another thread's
+    with _registering:  # else XLA may keep the functions of one thread, and the cache another's
         return _registered()
 
 

@@ -78,15 +78,16 @@ def solve(
 
     Memory of a GPU besides the operands, at most: the factors, and the planes of a product of half
     the matrix by half the matrix, three quarters of them or 256 MiB. An operand that is copied
-    (real, with gaps between its elements, or with a norm near the limits of its type) comes on top.
+    (real, with gaps between its elements, with rows further apart than its type's range allows to
+    divide, or with a norm near the limits of the type) comes on top.
 
     Raises:
         ValueError: shapes that do not fit, NaN or infinity, an unknown precision, a block or panel
             below 1.
         TypeError: operands that are not numbers, or of which one alone is on a GPU.
         DeviceError: the device does not have the kernels.
-        numpy.linalg.LinAlgError: a column without a pivot, or a backward error that stays above
-            4 sqrt(n) unit roundoffs after 5 steps of refinement.
+        numpy.linalg.LinAlgError: a column without a pivot, a backward error that stays above
+            4 sqrt(n) unit roundoffs after 5 steps of refinement, or an x beyond its type's range.
 
     Example:
         >>> argand.solve(np.array([[2, 0], [0, 1j]]), np.array([[2], [1]]))

@@ -56,13 +56,13 @@ def far_rows(a: Any, working: str, arrays: Any) -> Any:
     """Return (n, 1) the exponent of each row's largest part, or None.
 
     None where one power brings all rows between the safe norms. Elimination divides a row by
-    another, and by rows further apart a multiplier may become 0. Rows of zeros are left.
+    another, and by rows further apart a multiplier may become 0. The exponent of a row of zeros,
+    by which a is singular, is 0.
 
     Raises ValueError where a is not finite.
     """
     sizes = _largest_of_rows(a, "a", arrays)
     exponents = arrays.frexp(sizes)[1]
-    exponents = arrays.where(sizes > 0, exponents, exponents.max())
     least, most = safe_norms(working)
     near = 2.0 ** int(exponents.min() - exponents.max()) >= least / most
     return None if near else exponents[:, None]

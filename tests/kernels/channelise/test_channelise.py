@@ -73,6 +73,19 @@ def test_blocks_are_pieces_of_the_whole(
     np.testing.assert_allclose(found, whole, rtol=1e-13, atol=1e-13)
 
 
+@pytest.mark.parametrize(
+    ("taps", "spectra", "is_kept"), [(4, 3, True), (1 << 14, 3, False), (4, 300, False)]
+)
+def test_banks_that_take_much_memory_or_a_small_part_of_a_call_are_not_kept(
+    taps: int, spectra: int, is_kept: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: NumpyCalls[Any] = NumpyCalls()
+    monkeypatch.setattr(api, "_CPU_CALLS", calls)
+    monkeypatch.setattr(cpu, "_BLOCK_BYTES", 4 * 12 * 16)
+    channelise(np.ones(12 * (taps + spectra - 1), complex), 12, taps=taps, window="boxcar")
+    assert len(calls.found) == is_kept
+
+
 def test_a_coarse_precision_is_rounded() -> None:
     """Else the bounds above would hold for one that computes in fp64 whatever is asked."""
     one = BANKS["critical"]

@@ -128,7 +128,7 @@ def test_a_program_ends_with_calls_that_nobody_waited_for(call: str) -> None:
 
 
 def test_threads_that_come_first_at_once_register_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """XLA called functions that were gone, and ended the process."""
+    """XLA calls the functions that it was given first, which must not be freed."""
     from argand.frameworks import xla_calls
 
     given: list[str] = []
@@ -141,6 +141,8 @@ def test_threads_that_come_first_at_once_register_once(monkeypatch: pytest.Monke
     monkeypatch.setattr(xla_calls.atexit, "register", lambda *_: None)
     monkeypatch.setattr(xla_calls, "_registered", cache(xla_calls._registered.__wrapped__))
     with ThreadPoolExecutor(4) as pool:
-        first, *others = (one.result() for one in [pool.submit(xla_calls.register) for _ in "four"])
+        first, *others = (
+            one.result() for one in [pool.submit(xla_calls.register) for _ in range(4)]
+        )
     assert all(one is first for one in others)
     assert sorted(given) == sorted(2 * list(xla_calls.TARGETS))

@@ -111,7 +111,7 @@ def test_columns_of_far_powers_of_two_leave_the_solution(
 )
 @pytest.mark.parametrize("n", [3, 40])
 def test_rows_of_far_powers_of_two_are_solved(n: int, span: int, options: dict[str, Any]) -> None:
-    """Each row holds with its own power of two left out; such systems were called singular.
+    """Each row holds with its own power of two left out.
 
     zgesv's x is NaN or loses the small rows: multipliers and products leave the type's range.
     """
@@ -131,7 +131,7 @@ def test_rows_of_far_powers_of_two_are_solved(n: int, span: int, options: dict[s
 
 
 def test_a_solution_beyond_the_type_is_refused() -> None:
-    """By rows that are scaled each, and by one power; it was infinite."""
+    """By rows that are scaled each, and by one power."""
     for a, b in ((np.diag([1e-200, 1e200]), [1e200, 1]), (np.diag([1e-200, 1e-200]), [1e200, 1])):
         with pytest.raises(np.linalg.LinAlgError, match="x leaves the range of complex128"):
             solve(a + 0j, np.array(b) + 0j)
