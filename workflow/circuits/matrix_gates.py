@@ -83,10 +83,17 @@ def instructions_of(matrices: Mapping[str, Matrix]) -> list[CustomInstruction]:
 def matrix_of(operation: Operation) -> Matrix | None:
     """Return the matrix of an operation that is, or whose annotations are of, one by a matrix.
 
-    It is None of others, whose definitions say what they are, and of more than `MOST_QUBITS`.
+    It is None of others, whose definitions say what they are. Raises ValueError for more than
+    `MOST_QUBITS`.
     """
-    if operation.num_qubits > MOST_QUBITS or not _has_matrix(operation):
+    if not _has_matrix(operation):
         return None
+    if operation.num_qubits > MOST_QUBITS:
+        raise ValueError(
+            f"{operation.name} is of a matrix and has {operation.num_qubits} qubits with its "
+            f"controls; {MOST_QUBITS} are allowed, because Qiskit's gates in its place would be "
+            "others; make it of such gates before it is written"
+        )
     if isinstance(operation, UnitaryGate):
         return np.asarray(operation.to_matrix())
     if isinstance(operation, ControlledGate):

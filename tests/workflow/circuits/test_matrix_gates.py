@@ -99,3 +99,12 @@ def test_a_matrix_is_not_taken_apart(tmp_path: Path) -> None:
     (one,) = load_circuit(path).data
     with pytest.raises(CircuitError, match="fuse must be at least 3 for gate matrix_0"):
         check_apart(one.operation, [0, 1, 2], 2)
+
+
+def test_a_matrix_of_many_qubits_is_refused(tmp_path: Path) -> None:
+    path, turn = tmp_path / "c.qpy", UnitaryGate(short_step(1, 3))
+    path.write_bytes(written(turn.control(9, annotated=True), 10))
+    load_circuit(path)
+    path.write_bytes(written(turn.control(10, annotated=True), 11))
+    with pytest.raises(CircuitError, match="is of a matrix and has 11 qubits with its controls"):
+        load_circuit(path)
