@@ -74,7 +74,7 @@ MISTAKES: list[tuple[dict[str, Any], str]] = [
             "input": {"samples": SAMPLES, "coordinates": {"time": {"start": 0, "step_s": 1}}},
         },
         "input.coordinates.time: the product says it already; leave it out, or where "
-        "the product is wrong give it as {start: ..., step_hz: ..., replace: true}",
+        "the product is wrong give it as {start: ..., step_s: ..., replace: true}",
     ),
     (
         {"kind": "gemm", "input": {"a": SAMPLES, "b": "/b"}},

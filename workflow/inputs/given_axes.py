@@ -1,4 +1,4 @@
-"""Coordinates that a study gives for axes of a reader's array, beside those of the file."""
+"""Coordinates that a study gives for axes of a reader's array or of another workload's product."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 from workflow.config.axis_names import operand_axis
-from workflow.config.coordinate import ListedCoordinate, RegularCoordinate, axis_of
+from workflow.config.coordinate import STEPS, ListedCoordinate, RegularCoordinate, axis_of
 from workflow.config.file_input import FileInput
 from workflow.data import REVERSED, Coordinate, Product, is_blank
 from workflow.files.input_error import InputError
-from workflow.files.units import check_quantity, parted
+from workflow.files.units import BASES, check_quantity, parted
 from workflow.inputs.agreement import ends_in_words
 from workflow.inputs.coordinate_units import WITH_UNITS, as_selected, dates_as_times, of_one_entry
 from workflow.inputs.dates import from_the_first
@@ -48,7 +48,7 @@ def with_given(
         if axis in found and not replaces and (of_workload or not is_uneven(found[axis])):
             if name in of_others:
                 continue
-            _check_equal(key, of, found[axis], "the product" if of_workload else "the file")
+            _check_equal(name, of, found[axis], "the product" if of_workload else "the file")
             continue
         if replaces and axis not in found and axis not in left and not of_workload:
             raise InputError(f"{key}.replace: the file says nothing of {name}; leave it out")
@@ -78,7 +78,7 @@ def of_lacking(
         key, kept_as = f"input.coordinates.{name}", operand_axis(name)
         replaces = isinstance(of, RegularCoordinate | ListedCoordinate) and of.replace
         if kept_as == "frequency" and tuned is not None and not replaces:
-            _check_equal(key, of, tuned, "the file" if source.file else "the product")
+            _check_equal(name, of, tuned, "the file" if source.file else "the product")
         try:
             if given == name:
                 own, made = kept_as, _of_axis(key, name, of, None, 1, check=check)
@@ -91,7 +91,7 @@ def of_lacking(
     return found
 
 
-def _check_equal(key: str, of: Any, said: Coordinate, who: str) -> None:
+def _check_equal(name: str, of: Any, said: Coordinate, who: str) -> None:
     """Raise InputError where the config says an axis that ``who`` says, other than its names."""
     values = said.values
     is_number = values.dtype.kind in "fiu"
@@ -99,12 +99,18 @@ def _check_equal(key: str, of: Any, said: Coordinate, who: str) -> None:
         [str(one).lower() for one in of] == [one.lower() for one in values.tolist()]
     ):  # fmt: skip
         return
-    how = "start: ..., step_hz: ..." if is_number else "values: [...]"
+    how = _equal_steps(name) if is_number else "values: [...]"
     ends = f", {ends_in_words(said)}" if values.size and not is_blank(values) else ""
     raise InputError(
-        f"{key}: {who} says it already{ends}; leave it out, or where {who} is wrong give it as "
-        f"{{{how}, replace: true}}"
+        f"input.coordinates.{name}: {who} says it already{ends}; leave it out, or where {who} is "
+        f"wrong give it as {{{how}, replace: true}}"
     )
+
+
+def _equal_steps(name: str) -> str:
+    """Return how a study gives equal steps of a coordinate, in its unit where that is known."""
+    unit = BASES.get(operand_axis(name), "")
+    return f"start: ..., {next(key for key, of in STEPS.items() if of == unit)}: ..."
 
 
 def _of_axis(
@@ -117,8 +123,8 @@ def _of_axis(
     date = first or date
     if operand_axis(name) in WITH_UNITS and not units:
         raise InputError(
-            f"{key} has no unit; give it as {{start: ..., step_hz: ...}}, or "
-            "{values: [...], units: Hz}"
+            f"{key} has no unit; give it as {{{_equal_steps(name)}}}, or "
+            f"{{values: [...], units: {BASES[operand_axis(name)]}}}"
         )
     check_quantity(key, name, units)
     long_name = said.long_name if said is not None else name
