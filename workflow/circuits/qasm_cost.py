@@ -9,7 +9,7 @@ from __future__ import annotations
 import codecs
 import itertools
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -52,21 +52,19 @@ class Parsable:
     """Name and metadata, of QPY."""
     matrices: Mapping[str, Matrix] = field(default_factory=dict)
     """Matrices of gates that are opaque in the text, by the gates' names."""
+    opaque: frozenset[str] = frozenset()
+    """Gates that the reader knows and the text declares as opaque ones: it has no declaration."""
     is_written: bool = False
     """Whether Qiskit wrote the text, so that its lines are not those of the file."""
 
 
-def parsable(
-    path: Path,
-    known: Mapping[str, int] = MappingProxyType({}),
-    builtin: Collection[str] = (),
-) -> Parsable:
+def parsable(path: Path, known: Mapping[str, int] = MappingProxyType({})) -> Parsable:
     """Return a file's circuit in OpenQASM 2, written from its tokens, with `LIBRARY` included.
 
     ``known`` has the gates that the reader knows, and how many parameters each takes. A gate that
     the file defines has another name where it has one of theirs: the reader would take its own.
-    Those of ``builtin`` need no declaration, and have none: behind an ``opaque`` one of a gate that
-    it knows, Qiskit's parser takes for each gate that is defined the one before.
+    One that the file declares as opaque has no declaration (`Parsable.opaque`): behind it Qiskit's
+    parser takes for each gate that is defined the one before.
 
     Raises QasmError, which names the file, where it includes another file, declares or repeats
     beyond measure, calls a gate without its parameters, or is not made of OpenQASM 2's tokens; with
@@ -76,12 +74,11 @@ def parsable(
         content = _content(path)
         form = qiskit_text.form_of(content)
         if form is None:
-            return _Reader(known, builtin, lines=True).read(content.decode("utf-8", "replace"))
+            return _Reader(known, lines=True).read(content.decode("utf-8", "replace"))
         text = qiskit_text.as_version_2(content, form, _MOST_BYTES)
         names, said = qiskit_text.names_of(text), qiskit_text.said_in(text)
         matrices = qiskit_text.matrices_of(text)
-        known, builtin = {**known, **dict.fromkeys(matrices, 0)}, {*builtin, *matrices}
-        found = _Reader(known, builtin, lines=False).read(text)
+        found = _Reader({**known, **dict.fromkeys(matrices, 0)}, lines=False).read(text)
         return replace(found, names=names, said=said, matrices=matrices, is_written=True)
     except QasmError as error:
         raise QasmError(f"{path}: {error}") from None
@@ -101,8 +98,8 @@ def _content(path: Path) -> bytes:
 class _Reader:
     """One walk through a text, which counts what each statement adds."""
 
-    def __init__(self, known: Mapping[str, int], builtin: Collection[str], *, lines: bool) -> None:
-        self.known, self.builtin, self.lines = known, builtin, lines
+    def __init__(self, known: Mapping[str, int], *, lines: bool) -> None:
+        self.known, self.lines = known, lines
         self.parameters = {"U": 3, **known}
         """How many each gate takes, where that is known."""
         self.bits = {"qreg": 0, "creg": 0}
@@ -118,6 +115,7 @@ class _Reader:
 
     def read(self, text: str) -> Parsable:
         parts: list[str] = []
+        opaque: set[str] = set()
         line = 1
         for statement in statements(text):
             try:
@@ -125,14 +123,17 @@ class _Reader:
             except QasmError as error:
                 where = f"line {statement.line}: " if self.lines else ""
                 raise QasmError(f"{where}{error}") from None
-            if statement.tokens[0] == "opaque" and statement.tokens[1] in self.builtin:
+            is_opaque = statement.tokens[0] == "opaque" and not self.defined
+            if is_opaque and (name := statement.tokens[1]) in self.known:
+                opaque.add(name)
                 continue
             tokens = [self.renamed.get(token, token) for token in statement.tokens]
             parts.append(statement_text(replace(statement, tokens=tokens), line))
             line = max(line, statement.line)
         if self.defined:
             raise QasmError(f"the definition of gate {self.defined} has no end")
-        return Parsable("".join(parts), self.bits["qreg"], self.gates)
+        text = "".join(parts)
+        return Parsable(text, self.bits["qreg"], self.gates, opaque=frozenset(opaque))
 
     def _take(self, tokens: list[str]) -> None:
         if max(map(len, tokens)) > _MOST_DIGITS:
@@ -143,8 +144,6 @@ class _Reader:
         if first in ("gate", "opaque") and len(tokens) > 2:
             taken = tokens[3 : tokens.index(")")] if tokens[2] == "(" and ")" in tokens else []
             self.parameters[tokens[1]] = len(taken) - taken.count(",")
-            if first == "opaque" and tokens[1] in self.known.keys() - self.builtin:
-                raise QasmError(f"{tokens[1]} is a gate of {LIBRARY}, which is not opaque")
         if first == "OPENQASM" and not re.fullmatch(r"2(\.0*)?", tokens[1]):
             raise QasmError(f"it is OPENQASM {tokens[1]:.20}; 2.0 and 3.0 are read")
         if first == "include":

@@ -35,14 +35,11 @@ _ROUNDING = 1e-14
 """Entries of Qiskit's gate matrices that count as 0, at most."""
 _WIDEST_KNOWN, _MOST_KNOWN = 6, 2000
 """Qubits, and number, of the different gates whose matrices a check reads."""
-_WAITS: dict[str, dict[str, Any]] = {
-    "delay": {}, "u0": {"constructor": lambda length: IGate()},
-}  # fmt: skip
-"""Gates that need no declaration; Qiskit's own u0(n), a wait of n gates, has n identities."""
 _INSTRUCTIONS = tuple(
-    replace(one, **_WAITS[one.name], builtin=True) if one.name in _WAITS else one
+    replace(one, constructor=lambda length: IGate(), builtin=True) if one.name == "u0" else one
     for one in qiskit.qasm2.LEGACY_CUSTOM_INSTRUCTIONS
 )
+"""Qiskit's own u0(n), a wait of n gates, is made of n identities, whatever n is."""
 
 
 class CircuitError(ValueError):
@@ -74,14 +71,16 @@ def load_circuit(path: Path) -> QuantumCircuit:
         raise CircuitError(f"circuit.file: {absent(path)}")
     is_written = False
     try:
-        given = parsable(path, {one.name: one.num_params for one in _INSTRUCTIONS}, _WAITS)
+        given = parsable(path, {one.name: one.num_params for one in _INSTRUCTIONS})
         is_written = given.is_written
         _check_qubits(path, given.qubits)
         check_work(given.qubits, given.gates)
+        known = [replace(one, builtin=one.builtin or one.name in given.opaque)
+                 for one in _INSTRUCTIONS]  # fmt: skip
         found = qiskit.qasm2.loads(
             given.text,
             include_path=(),
-            custom_instructions=(*_INSTRUCTIONS, *instructions_of(given.matrices)),
+            custom_instructions=(*known, *instructions_of(given.matrices)),
             custom_classical=qiskit.qasm2.LEGACY_CUSTOM_CLASSICAL,
         )
         found.metadata = {"registers": given.names, "said": given.said}

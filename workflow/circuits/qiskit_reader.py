@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import io
 import json
+import math
 import re
 import resource
 import sys
@@ -84,7 +85,11 @@ def _write_angles_exactly() -> None:
     rounded = export.pi_check
 
     def written(angle: object, **options: Any) -> str:
-        return repr(float(angle)) if isinstance(angle, Real) else str(rounded(angle, **options))
+        if not isinstance(angle, Real):
+            return str(rounded(angle, **options))
+        if not math.isfinite(angle):
+            raise ValueError(f"a parameter of a gate must be a finite number, got {angle}")
+        return repr(float(angle))
 
     export.pi_check = written
 

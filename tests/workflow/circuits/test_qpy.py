@@ -185,7 +185,14 @@ def not_read_back(gate: Instruction) -> bytes:
     return written(found)
 
 
+def infinite() -> bytes:
+    found = QuantumCircuit(1)
+    found.rx(np.inf, 0)
+    return written(found)
+
+
 WRONG = [
+    pytest.param(infinite, "must be a finite number, got inf", id="infinite"),
     pytest.param(lambda: not_read_back(Isometry(np.eye(4)[:, :2], 0, 0)),
                  "decompose() takes such a gate apart", id="isometry"),
     pytest.param(lambda: not_read_back(UCGate([np.eye(2), np.diag([1, 1j])])),

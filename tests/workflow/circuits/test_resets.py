@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from qiskit.circuit.library import HGate, RXGate
+from qiskit.circuit.library import HGate, RXGate, RZZGate, UGate
 from qiskit.quantum_info import Operator
 from test_chains import run
 
@@ -72,8 +72,17 @@ def test_gates_that_are_defined_behind_an_opaque_delay(tmp_path: Path) -> None:
     case(tmp_path, text)
     (gate,) = load_circuit(tmp_path / "c.qasm").data
     assert Operator(gate.operation) == Operator(HGate())
-    said = "line 2: rzz is a gate of qelib1.inc, which is not opaque"
-    assert said in error_of(case(tmp_path, f"{TWO}opaque rzz(t) a, b;"))
+
+
+@pytest.mark.parametrize("head", [TWO, "OPENQASM 2.0; qreg q[2];"])
+def test_gates_that_are_defined_behind_an_opaque_one_of_the_library(
+    tmp_path: Path, head: str
+) -> None:
+    gates = "gate f a { U(1,0,0) a; } gate g a { U(2,0,0) a; }"
+    case(tmp_path, f"{head}opaque rzz(t) a, b; {gates} g q[0]; rzz(3) q[0], q[1];")
+    one, other = load_circuit(tmp_path / "c.qasm").data
+    assert Operator(one.operation) == Operator(UGate(2, 0, 0))
+    assert Operator(other.operation) == Operator(RZZGate(3))
 
 
 def test_a_gate_that_is_called_delay(tmp_path: Path) -> None:
