@@ -81,9 +81,9 @@ def instructions_of(matrices: Mapping[str, Matrix]) -> list[CustomInstruction]:
 
 
 def matrix_of(operation: Operation) -> Matrix | None:
-    """Return the matrix of an operation that is, or whose annotations are of, one by a matrix.
+    """Return the matrix of a `UnitaryGate`, also where it is controlled or annotated, else None.
 
-    It is None of others, whose definitions say what they are. Raises ValueError for more than
+    None stands for operations whose definitions are exact. Raises ValueError for more qubits than
     `MOST_QUBITS`.
     """
     if not _has_matrix(operation):
@@ -107,7 +107,7 @@ def matrix_of(operation: Operation) -> Matrix | None:
 
 
 def _has_matrix(operation: Operation) -> bool:
-    """Return whether an operation is of a matrix, or one within its annotations is."""
+    """Return whether an operation is a `UnitaryGate`, or controls or annotates one."""
     if isinstance(operation, AnnotatedOperation):
         return _has_matrix(operation.base_op) or _is_made_of_matrices(operation.base_op)
     if isinstance(operation, ControlledGate):
@@ -116,10 +116,16 @@ def _has_matrix(operation: Operation) -> bool:
 
 
 def _is_made_of_matrices(operation: Operation) -> bool:
-    home = str(getattr(operation, "base_class", type(operation)).__module__)
-    if home.startswith("qiskit.circuit.library"):  # whose definitions may take long to make
+    """Return whether a gate that is not the library's calls a `UnitaryGate`."""
+    if is_of_library(operation):
         return False
     definition = getattr(operation, "definition", None)
     return definition is not None and any(
         _has_matrix(one.operation) or _is_made_of_matrices(one.operation) for one in definition.data
     )
+
+
+def is_of_library(operation: Operation) -> bool:
+    """Return whether Qiskit's library has an operation, whose definition may take long to make."""
+    home = str(getattr(operation, "base_class", type(operation)).__module__)
+    return home.startswith("qiskit.circuit.library")

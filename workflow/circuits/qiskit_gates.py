@@ -16,7 +16,7 @@ from qiskit.circuit import (
 )
 from qiskit.quantum_info import Clifford
 
-from workflow.circuits.matrix_gates import Matrices, matrix_of
+from workflow.circuits.matrix_gates import Matrices, is_of_library, matrix_of
 from workflow.circuits.qasm3_modifiers import OF_FILE
 
 Done = dict[int, tuple[Operation, Operation | None]]
@@ -24,12 +24,12 @@ Done = dict[int, tuple[Operation, Operation | None]]
 
 
 def take_apart(circuit: QuantumCircuit, matrices: Matrices, done: Done) -> bool:
-    """Put gates without parameters, by their definitions, for what OpenQASM 2 has no call for.
+    """Replace the operations that OpenQASM 2 cannot call by gates without parameters.
 
-    Those are annotated operations, Clifford operators and gates of strings; gates of a matrix, also
-    within others, become those of ``matrices``. Phases of no qubit and delays are left out.
-    ``done`` has what became of operations, by their identity. Returns whether anything changed.
-    Raises ValueError for a reset within an operation.
+    Annotated operations, Clifford operators and gates of strings become their definitions; gates of
+    a matrix, also within others, become those of ``matrices``. Global phases and delays are left
+    out. ``done`` has what became of operations, by their identity. Returns whether anything
+    changed. Raises ValueError for a reset within an operation.
     """
     changed = False
     for place, instruction in reversed(list(enumerate(circuit.data))):
@@ -105,8 +105,7 @@ def _named_apart(
     if isinstance(operation, AnnotatedOperation):
         base = _named_apart(operation.base_op, taken, done)
         return None if base is None else AnnotatedOperation(base, operation.modifiers)
-    home = str(getattr(operation, "base_class", type(operation)).__module__)
-    if home.startswith("qiskit.circuit.library"):  # whose definitions may take long to make
+    if is_of_library(operation):
         return None
     if (definition := getattr(operation, "definition", None)) is None:
         return None

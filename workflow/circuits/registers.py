@@ -61,10 +61,10 @@ def acted_on_after(circuit: QuantumCircuit) -> tuple[int, ...]:
 
 
 def acted_on_measured(circuit: QuantumCircuit) -> tuple[int, ...]:
-    """Return the qubits on which gates act after any measurement of them.
+    """Return the qubits on which gates act after a measurement of them.
 
-    Gates keep them (`qiskit_circuits.check_unitary`), so of all values only those of observables
-    with X or Y there depend on the measurement: it makes them 0.
+    Such gates leave the measured values as they are (`qiskit_circuits.check_unitary`), so the
+    measurement changes no probability and no expectation value but of X or Y there: it is 0 then.
     """
     measured: set[int] = set()
     changed: set[int] = set()

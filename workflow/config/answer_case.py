@@ -47,8 +47,8 @@ class AnswerCase(Case):
     observables: list[PauliString | Observable] | None = Field(
         None, min_length=1, max_length=100_000,
         description="Pauli strings such as `ZZI`, the highest qubit's letter first, or `{pauli: "
-        "ZZI, coefficient: 0.5}`: the product is their expectation values, in place of amplitudes; "
-        "of qubits that are measured last, before that.",
+        "ZZI, coefficient: 0.5}`: the product is their expectation values, in place of amplitudes. "
+        "Measurements at the end of a circuit are left out of its state.",
     )  # fmt: skip
     probabilities: list[Annotated[int, Field(ge=0)]] | None = Field(
         None, min_length=1, max_length=_MOST_OUTCOMES,
