@@ -21,7 +21,7 @@ from argand.solve.library import Factors, Library
 from argand.solve.lu import Factorization
 from argand.solve.problem import SolveProblem, solve_problem
 from argand.solve.refine import Solution, refined
-from argand.solve.scaling import scaled_system, times_power
+from argand.solve.scaling import in_type, scaled_system, times_power
 
 _CPU_CALLS: NumpyCalls[Run] = NumpyCalls()
 
@@ -160,12 +160,7 @@ def _solved(problem: SolveProblem, library: Library, a: Any, b: Any) -> Solution
     found = _factored_and_refined(problem, a, b, norm, library)
     with np.errstate(over="ignore"):
         x = found.x if exponent == 0 else times_power(found.x, exponent)
-        x = arrays.ascontiguousarray(x, np.dtype(dtype))
-    if exponent and not arrays.isfinite(x).all():
-        raise np.linalg.LinAlgError(
-            f"x leaves the range of {dtype}: divide b, or multiply a, by a power of two"
-        )
-    return found._replace(x=x.reshape(shape))
+    return found._replace(x=in_type(x, dtype, arrays).reshape(shape))
 
 
 def _factored_and_refined(

@@ -28,7 +28,7 @@ from argand.solve.cpu_zgesv import MOST_KEPT, kept_systems
 from argand.solve.error_bounds import bounded_by_factors, sums
 from argand.solve.problem import SolveProblem
 from argand.solve.refine import Solution
-from argand.solve.scaling import far_rows, safe_norms
+from argand.solve.scaling import far_rows, in_type, safe_norms
 
 Whole = Callable[[Array, Array], Solution]
 """Solves a x = b of operands of one form."""
@@ -73,7 +73,8 @@ def prepared(problem: SolveProblem, b: Array, whole: Whole, *, details: bool) ->
                 return found.reshape(shape) if flat else found
             solution = quietly(measured, a, sides, x, lu, pivots())
             if solution is not None:
-                solution = solution._replace(x=solution.x.astype(dtype, "C").reshape(shape))
+                found = in_type(solution.x, problem.dtype, np)
+                solution = solution._replace(x=found.reshape(shape))
         if is_kept:
             kept.append(memory)
         return _chosen(whole(a, b) if solution is None else solution, details)

@@ -19,7 +19,7 @@ from argand.runtime.complex_types import ITEM
 from argand.solve.gpu import GpuLibrary, WholeFactors, factor, trsm
 from argand.solve.problem import SolveProblem
 from argand.solve.refine import Solution, accepted, refined
-from argand.solve.scaling import norm, safe_norms
+from argand.solve.scaling import in_type, norm, safe_norms
 from argand.solve.whole_launch import WholeLaunches, copy_launch, whole_launches
 from argand.solve.whole_plan import state_numbers
 
@@ -41,7 +41,7 @@ def solved(problem: SolveProblem, a: Any, b: Any) -> Solution | None:
         a, b: its operands, on the current device.
 
     Raises numpy.linalg.LinAlgError where the backward error of a problem without a fallback stays
-    larger than what is accepted.
+    larger than what is accepted, and where x is beyond the range of its type.
     """
     n, columns, shape = problem.n, problem.columns, b.shape
     a = a.astype(problem.dtype, copy=False)
@@ -64,7 +64,8 @@ def solved(problem: SolveProblem, a: Any, b: Any) -> Solution | None:
         error, x = _substituted(problem, launches, a, b, system, found)
         if not math.isfinite(error):
             return None
-        if error <= accepted(n, problem.unit_roundoff):
+        in_range = problem.dtype == problem.working or cupy.isfinite(x).all()
+        if in_range and error <= accepted(n, problem.unit_roundoff):
             return Solution(x.reshape(shape), error, 0, problem.precision)
     else:
         trsm(system[:, :n], n, system[:, n:], upper=True, unit=False, transposed=False)
@@ -115,5 +116,4 @@ def _refined(
         if problem.fallback is None:
             raise
         return None
-    x = cupy.ascontiguousarray(solution.x, problem.dtype)
-    return solution._replace(x=x.reshape(shape))
+    return solution._replace(x=in_type(solution.x, problem.dtype, cupy).reshape(shape))

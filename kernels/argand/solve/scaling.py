@@ -107,6 +107,20 @@ def times_power(x: Any, exponent: Any) -> Any:
     return found
 
 
+def in_type(x: Any, dtype: str, arrays: Any) -> Any:
+    """Return a copy of x of a type, row-major.
+
+    Raises LinAlgError where x is beyond the range of the type.
+    """
+    with np.errstate(over="ignore"):
+        found = x.astype(dtype, order="C")
+    if not arrays.isfinite(found).all():
+        raise np.linalg.LinAlgError(
+            f"x leaves the range of {dtype}: divide b, or multiply a, by a power of two"
+        )
+    return found
+
+
 def _largest_of_rows(x: Any, name: str, arrays: Any) -> Any:
     """Return the largest magnitude of a real or imaginary part of each row.
 

@@ -137,6 +137,18 @@ def test_a_solution_beyond_the_type_is_refused() -> None:
             solve(a + 0j, np.array(b) + 0j)
 
 
+@pytest.mark.parametrize("n", [2, 40])
+@pytest.mark.parametrize("options", [{}, {"details": True}, {"block": 8}, {"precision": "fp32"}])
+def test_a_solution_beyond_complex64_is_refused(n: int, options: dict[str, Any]) -> None:
+    """The factors and x of complex64 operands are complex128 on the CPU."""
+    eye, b = np.eye(n, dtype="complex64"), np.ones(n, "complex64")
+    one = eye.copy()
+    one[0, 0], b[0] = 2.0**-100, 2.0**28
+    for a in (one, np.float32(2.0**-100) * eye):
+        with pytest.raises(np.linalg.LinAlgError, match="x leaves the range of complex64"):
+            solve(a, b, **options)
+
+
 def test_the_error_of_any_norms_is_that_of_the_system_near_1() -> None:
     rng = np.random.default_rng(1)
     a, b = normal(rng, 9, 9), normal(rng, 9, 3)
