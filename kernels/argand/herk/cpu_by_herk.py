@@ -1,8 +1,8 @@
 """Batches of Hermitian products on the CPU by a call of NumPy's herk for each matrix.
 
-The arguments of these calls exist: they name memory that is kept, into which the conjugates of some
-operands are copied at a time. So the products there are those of the result's conjugates, of which
-one step makes the result but for what is above its diagonals, and another step copies that.
+The arguments of these calls are made once: they name memory that is kept, into which the conjugates
+of some operands are copied at a time. So herk leaves the conjugates of the result's lower triangles
+there. One step conjugates them into the result, and another one fills what is above its diagonals.
 """
 
 from __future__ import annotations

@@ -177,8 +177,8 @@ struct WgmmaBeamPowerKernel {
             }
         };
         if constexpr (Promoted) {
-            // One loop multiplies into the last accumulators, which are moved: a copy of it would
-            // take row registers of its own.
+            // Not unrolled, because a copy of the loop would take row registers of its own: it
+            // multiplies into the last accumulators, which are moved for the next polarization.
             constexpr int kLast = Polarizations - 1;
 #pragma unroll 1
             for (int p = 0; p < Polarizations; ++p) {

@@ -46,7 +46,7 @@ class Mainloop {
         const Size k = first_k + Size(k_tile) * plan.block_k;
         return static_cast<int>(min(all_k - k, Size(plan.block_k)));
     }
-    // How much k is left to multiply from a k-tile on. The compiler knows that of a whole k.
+    // How much of k is left to multiply from a k-tile on: a constant where stages hold all of it.
     __device__ __forceinline__ Size multiplied_k(int k_tile) const {
         if constexpr (plan.whole_k > 0 && !plan.skips_outside())
             return plan.whole_k - Size(k_tile) * plan.block_k;

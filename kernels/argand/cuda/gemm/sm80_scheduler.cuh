@@ -100,7 +100,7 @@ __device__ __forceinline__ KTiles<plan> k_tiles_at(const GemmArguments& args, St
     int slices = plan.cluster, slice = 0;
     if constexpr (plan.cluster > 1) slice = cluster_rank();
     if constexpr (plan.whole_k > 0) {
-        // The compiler knows their number. Those of the last slices that are beyond k are of zeros.
+        // Their number is a constant. Those of the last slices that lie beyond k are zeros.
         constexpr int kCount = (plan.whole_k + plan.block_k - 1) / plan.block_k;
         return {slice * kCount, kCount};
     }

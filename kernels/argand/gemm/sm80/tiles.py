@@ -156,9 +156,10 @@ def with_absmax(plan: MmaPlan, precision: Precision, arch: Arch, k: int) -> MmaP
 def with_copies(plan: MmaPlan, precision: Precision, arch: Arch, k: int) -> MmaPlan:
     """Return the tile with the copies that suit its k, where operands need no scales.
 
-    A k that fits the stages is copied at once: without copies in its loop over k a thread of a
-    small tile has 79 registers in place of 92, so that a multiprocessor holds more blocks, and MMAs
-    beyond the k are left out. A longer one is copied between MMAs, which a warp would wait for
+    A k, or a slice of one that is cut, that fits the stages is copied at once: without copies in
+    its loop over k a thread of a small tile has 79 registers in place of 92, so that a
+    multiprocessor holds more blocks, and MMAs beyond a k that is not cut are left out. A longer one
+    is copied between MMAs, which a warp would wait for
     (docs/experiments/2026-11-26-skinny-and-small-products.md). Older cards have no registers for
     that, nor have large warps of two terms; triangles of these were timed where k is cut.
     """
