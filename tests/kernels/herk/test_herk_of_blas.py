@@ -1,4 +1,4 @@
-"""Hermitian products on the CPU by the herk of NumPy's BLAS, and of a short k by real ones."""
+"""Hermitian products on the CPU by NumPy's herk, dot and matmul, and of a short k by real ones."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ WAYS = {
      ("dot", (2, 64)), ("dot", (4, 7)), ("dot", (8, 100)), ("matmul", (9, 4, 7)),
      ("matmul", (2, 3, 16, 5))],
 )  # fmt: skip
-def test_products_by_numpys_herk(
+def test_products_by_kept_calls(
     way: str, shape: tuple[int, ...], op: Any, dtype: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Operands of any order, also those that are only read; a row may not be finite."""

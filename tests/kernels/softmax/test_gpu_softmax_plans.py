@@ -1,4 +1,4 @@
-"""Plans of a GPU softmax: each candidate, the longest rows, and and tuned plans."""
+"""Plans of a GPU softmax: each candidate, the longest rows, and tuned plans."""
 
 from __future__ import annotations
 
