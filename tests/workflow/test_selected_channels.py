@@ -80,6 +80,7 @@ WITHIN_MHZ = [150.5, 150.625, 150.75, 150.875, 151.0, 151.125, 151.25, 151.375]
          [149.875, 150.875, 151.875], -0.125),
         (True, "frequency", ":", {"fine": 3, "channel": -1}, ["channel", "antenna", "time", "fine"],
          [151.875], -0.125),
+        (True, "frequency", ":", {"fine_frequency": 3}, None, [149.875, 150.875, 151.875], -0.125),
         (True, "channel", ":", {"fine": 3}, ["channel", "antenna", "time", "fine"],
          [149.875, 150.875, 151.875], -0.125),
     ],

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import h5py
 import numpy as np
@@ -11,6 +12,7 @@ from workflow.config.axis_names import (
     PAIR,
     SYNONYMS,
     WORDS,
+    among,
     check_names,
     in_own_words,
     operand_axis,
@@ -91,12 +93,13 @@ def of_each_axis(names: list[str] | None) -> list[str] | None:
 
 
 def names_by_file(
-    operand: Operand, datasets: Sequence[h5py.Dataset], own: list[str] | None
+    operand: Operand, datasets: Sequence[h5py.Dataset], own: list[str] | None, entries: Any
 ) -> list[str] | None:
     """Return the names that a file gives the axes of an operand's datasets, where they tell all.
 
     Those of an operand that may have any axes are its own, as inputs are no antennas. Of others
-    ``own``, the names in the words of operands, must each be another one of the operand's.
+    ``own``, the names in the words of operands, must each be another one of the operand's, but for
+    axes that a number drops by their names in ``entries``, the selection.
     """
     if operand.free:
         found = next(filter(None, map(_names, datasets)), [])
@@ -104,8 +107,11 @@ def names_by_file(
         return of_each_axis(
             [one if one in _OF_VISIBILITIES else in_own_words(one) for one in names]
         )
-    known = own is not None and {*own} <= {*operand.axes, PAIR} and len({*own}) == len(own)
-    return own if known else None
+    if own is None or len({*own}) < len(own):
+        return None
+    by_name = entries.items() if isinstance(entries, Mapping) else ()
+    dropped = {among(name, own) for name, entry in by_name if isinstance(entry, int)}
+    return own if {*own} - dropped <= {*operand.axes, PAIR} else None
 
 
 def _listed(dataset: h5py.Dataset, name: str) -> list[str] | None:

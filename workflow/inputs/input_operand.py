@@ -99,13 +99,13 @@ class InputOperand:
         self.names = source.axes_of(name)
         self.units, self.zero_level = source.units_of(name), source.zero_level_of(name)
         try:
-            own = names_of_parts(self.datasets, self.key)
+            own, entries = names_of_parts(self.datasets, self.key), source.select.get(name)
             if self.names is None:
-                self.names = names_by_file(operand, self.datasets, own)
+                self.names = names_by_file(operand, self.datasets, own, without_names(entries))
             self.own_names = own if self.names is None and not operand.free else None
             check_exchanged(self.name, name, own or (), self.names or ())
             self.pair = pair_axis(self.names, shapes[0], f"input.axes.{name}", self.name)
-            entries, by_name = source.select.get(name), self.names or of_each_axis(own)
+            by_name = self.names or of_each_axis(own)
             self.picked: Picked = pick(without_names(entries), shapes[0], by_name, self.pair)
             if entries is not None and has_names(entries):
                 numbers = numbered(entries, by_name, partial(names_along, file, source, self))
