@@ -25,7 +25,8 @@ at least as large as that: else the work on what is shared would be most of it."
 class Sizes:
     """Bytes in fp64: of each operand of floating-point numbers, and of one result.
 
-    ``result`` is at least that of the operand which it is made in, ``written`` its own.
+    ``written`` is the result's own size; ``result`` is at least that of the operand which it is
+    made in.
     ``formed`` is the product that a result is made of, which peers hold whole: beams before their
     power is summed.
     ``intermediate`` is `Workload.intermediate_bytes`.
@@ -55,18 +56,16 @@ def sizes(workload: Workload, outline: Staged) -> Sizes:
         for name, data in outline.operands.items()
         if data.dtype.kind in "fc"
     }
-    shape_of_result = workload.result_shape(outline)
+    item = np.dtype(workload.widest_result(outline)).itemsize
+    written = item * int(np.prod(workload.result_shape(outline), dtype=object))
+    intermediate = workload.intermediate_bytes(outline)
     if workload.result_like:
-        is_real = workload.real_result or outline.operands[workload.result_like].dtype.kind == "f"
-        written = (8 if is_real else 16) * int(np.prod(shape_of_result, dtype=object))
         result = max(operands[workload.result_like], written)
-        return Sizes(operands, result, written, intermediate=workload.intermediate_bytes(outline))
+        return Sizes(operands, result, written, intermediate=intermediate)
     shape = workload.shape(outline, get_precision("fp64"))
     batch = (shape.batch or 1) if workload.peers_hold_batch else 1
     formed = 16 * int(np.prod([batch, shape.m or 0, shape.n or 0], dtype=object))
-    size = 8 if workload.real_result else 16
-    result = size * int(np.prod(shape_of_result, dtype=object))
-    return Sizes(operands, result, result, formed, workload.intermediate_bytes(outline))
+    return Sizes(operands, written, written, formed, intermediate)
 
 
 def written_bytes(workload: Workload, outline: Staged, precision: Precision) -> int:

@@ -143,10 +143,13 @@ class Workload(ABC):
 
     def product_outline(self, outline: Staged) -> Product:
         """Return the product of what is outlined, without values, at the widest precision."""
+        return self.product(outline, blank(self.result_shape(outline), self.widest_result(outline)))
+
+    def widest_result(self, outline: Staged) -> type[np.float64 | np.complex128]:
+        """Return the type of the result at the widest precision."""
         like = outline.operands[self.result_like] if self.result_like else None
         real = self.real_result or (like is not None and like.dtype.kind == "f")
-        shape = self.result_shape(outline)
-        return self.product(outline, blank(shape, np.float64 if real else np.complex128))
+        return np.float64 if real else np.complex128
 
     def result_shape(self, outline: Staged) -> tuple[int, ...]:
         """Return the shape of the result for operands of these shapes."""
