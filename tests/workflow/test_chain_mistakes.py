@@ -160,8 +160,8 @@ def test_no_axis_becomes_another_by_its_place() -> None:
     assert str(raised.value).endswith(
         "; 'fine_frequency' is none of ['frequency', 'polarization', 'antenna', 'time'], so the "
         "axes would go by their place, and 'time' become 'antenna': drop 'fine_frequency' by an "
-        "index in input.select, or name all axes in input.axes; where both have frequencies, by "
-        "which select goes, they are taken as one"
+        "index in input.select, or name all axes in input.axes; with frequencies along both, and "
+        "by their names in select, both are one"
     )
     source["select"]["voltages"] = {"frequency": 0, "fine_frequency": 0}
     check_study(study_of(workloads))

@@ -253,7 +253,7 @@ def _check_places(operand: Operand, kept: Sequence[str], shown: str, array: str 
             if odd == "pair":
                 hint = "; `form: full` makes matrices of the pairs"
             if odd == "fine_frequency":
-                hint = "; where both have frequencies, by which select goes, they are taken as one"
+                hint = "; with frequencies along both, and by their names in select, both are one"
             raise AxisError(
                 f"input.{operand.name}: {shown}; {odd!r} is none of {list(operand.axes)}, so the "
                 f"axes would go by their place, and {name!r} become {place!r}: drop {odd!r} by an "

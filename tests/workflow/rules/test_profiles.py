@@ -109,7 +109,7 @@ for methods in ({DeploymentMethod.CONDA}, set()):
 """
 
 
-def test_is_named_where_it_is_made(root: Path, tmp_path: Path) -> None:
+def test_the_conda_environment_is_named_where_it_is_made(root: Path, tmp_path: Path) -> None:
     study = "device: cpu\nworkloads: {x: {kind: softmax, rows: 2, columns: 2}}\n"
     (tmp_path / "study.yaml").write_text(study)
     (tmp_path / "own.parsed.py").write_text(PARSED)
