@@ -66,16 +66,24 @@ def title_of(product: Product, leading: int = 0) -> str:
 
 _PREFIXES = {1e9: "G", 1e6: "M", 1e3: "k", 1.0: "", 1e-3: "m", 1e-6: "µ", 1e-9: "n"}
 _PREFIXED = ("s", "Hz", "m")
+_NARROW = 1e-4
+"""Part of the largest value; labels of values within less of it would differ behind 4 digits."""
 
 
 def labelled(name: str, values: Array, units: str) -> tuple[Array, str]:
     """Return the values along an axis and its label, in a unit of up to 3 digits before the point.
 
-    This holds for s, Hz and m, as people read delays and frequencies; other units stay.
+    This holds for s, Hz and m, as people read delays and frequencies; other units stay. Values of a
+    narrow band are less the one in its middle, which the label says in nine digits.
     """
-    largest = float(np.max(np.abs(values), initial=0, where=np.isfinite(values)))
+    known = values[np.isfinite(values)]
+    largest = float(np.max(np.abs(known), initial=0))
     if units not in _PREFIXED or largest == 0:
         return values, f"{name} ({units})" if units else name
+    if 0 < np.ptp(known) < _NARROW * largest:
+        middle = float(f"{known[len(known) // 2]:.9g}")
+        (shown,), unit = labelled("", np.array([middle]), units)
+        return labelled(f"{name} less {shown:.9g} {unit.strip(' ()')}", values - middle, units)
     size = next((size for size in _PREFIXES if largest >= size), min(_PREFIXES))
     return values / size, f"{name} ({_PREFIXES[size]}{units})"
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from workflow.data import Coordinate, Product
+from workflow.data import Array, Coordinate, Product
 from workflow.figures import pictures
 from workflow.figures.power_pictures import draw_powers
 from workflow.figures.study import product_figure
@@ -95,3 +95,19 @@ def test_the_legend_of_a_system_stands_below_the_title(tmp_path: Path) -> None:
     figure.savefig(tmp_path / "drawn.svg")
     (axes,) = figure.axes
     assert not axes.get_legend().get_window_extent().overlaps(axes.title.get_window_extent())
+
+
+@pytest.mark.parametrize(
+    ("values", "shown", "label"),
+    [
+        (356_687_375 + np.array([-125.0, 0.0, 125.0]), [-125, 0, 125], "x less 356.687375 MHz"),
+        # What is shown is less the nine digits of the label.
+        (1_420_405_751.77 + np.arange(3), [1.77, 2.77, 3.77], "x less 1.42040575 GHz"),
+    ],
+)
+def test_values_of_a_narrow_band_are_less_its_middle(
+    values: Array, shown: list[float], label: str
+) -> None:
+    found, said = pictures.labelled("x", values, "Hz")
+    assert said == f"{label} (Hz)"
+    np.testing.assert_allclose(found, shown, atol=1e-6)
