@@ -41,9 +41,9 @@ class Merged:
         return len(self.channels) * len(self.within)
 
     def stretches(self, start: int, stop: int) -> Iterator[tuple[slice, Sequence[int]]]:
-        """Yield neighbouring coarse channels and the entries within, for a range of all channels.
+        """Yield boxes of a range of the joint axis: coarse channels, and the entries within each.
 
-        It is part of one coarse channel, or all that is selected of one or several.
+        A box is a part of one coarse channel, or all that is selected of one or several.
         """
         each = len(self.within)
         while start < stop:
@@ -129,11 +129,11 @@ def _own(entries: Mapping[str, Any], both: tuple[str, str]) -> list[str]:
 def with_merged(
     product: Product, operand: Operand, source: FileInput, *, check: bool
 ) -> tuple[Product, FileInput]:
-    """Return a product, or its outline, as an operand has it: both axes as one, or as it is.
+    """Return a product or its outline, and an input, with both axes as one where an operand has so.
 
-    The one has the coarse one's name. Its frequencies are the sums of both; what else stands along
-    either is there for each channel; with ``check`` many values are not made (`blank`). The input
-    that comes with it selects nothing of either any more.
+    That axis has the name of the coarse one, and its frequencies are the sums of both. What else
+    stands along either axis is there for each channel. With ``check`` many values are not made
+    (`blank`). The input selects nothing along either axis, because the product has what it selects.
     """
     if (merged := merged_channels(product, operand, source)) is None:
         return product, source
@@ -161,7 +161,7 @@ def with_merged(
 
 
 def _along(product: Product, merged: Merged, name: str, *, check: bool) -> Coordinate:
-    """Return a coordinate along one of both axes for each of the channels together."""
+    """Return a coordinate along either axis with a value for each channel of the joint one."""
     coarse, fine = (product.axes[place] for place in (merged.coarse, merged.fine))
     one, offsets = product.coordinates[name], product.coordinates[fine]
     values, along = one.values, one.of(name)
@@ -179,7 +179,7 @@ def _along(product: Product, merged: Merged, name: str, *, check: bool) -> Coord
 
 
 def _for_each(values: Array, axis: int, merged: Merged, *, of_coarse: bool, check: bool) -> Array:
-    """Return the entries along an axis of coarse channels, or within them, for all channels."""
+    """Return the entries along either axis with one for each channel of the joint axis."""
     if is_blank(values) or (check and merged.length > MOST_CHECKED):
         shape = list(values.shape)
         shape[axis] = merged.length
