@@ -13,9 +13,9 @@ from argand.rounding import Array
 if TYPE_CHECKING:
     from argand.dft.problem import DftProblem
 
-SHARED = 1 << 19
-"""Bytes from which two threads gain more than it takes to wake them, some 50 us. One takes 110 to
-150 us for as many, of lengths with small factors."""
+SHARED = 1 << 20
+"""Bytes from which two threads gain more than it takes to wake them, 50 us, of a virtual machine up
+to 100. One takes 150 to 300 us for as many, of lengths with small factors."""
 
 _thread = threading.local()
 
