@@ -35,7 +35,8 @@ by kernels of BLAS other than those for AVX-512, whose small real products take 
 _BLOCK_VALUES = 1 << 17
 """Numbers of M z that are made at a time: they stay in a core's cache."""
 _SHARED_VALUES = 1 << 18
-"""Weights of all channels from which threads pay: some 500 us on one core."""
+"""Weights of all channels, or numbers of M z of all covariances, from which threads pay: some 500
+us on one core."""
 
 
 def has_few_antennas(problem: ImageProblem) -> bool:
@@ -83,25 +84,37 @@ def _in_blocks(
 ) -> None:  # fmt: skip
     """Write the power (matrix, direction)."""
     rows = 2 * problem.antennas
-    shared = rows * problem.channels * problem.directions >= _SHARED_VALUES
-    each = -(-problem.directions // (available_cores() if shared else 1))
+    cores, all_weights = available_cores(), rows * problem.channels * problem.directions
+    shared = all_weights >= _SHARED_VALUES
+    each = -(-problem.directions // (cores if shared else 1))
     step = max(1, min(each, _BLOCK_VALUES // rows))
     # The order of a sum over channels must not depend on how many covariances there are.
     channels = min(problem.channels, max(1, _BLOCK_VALUES // (rows * step)))
     together = max(1, _BLOCK_VALUES // (rows * step * channels))
+    # Few weights of many covariances: threads share these, as a covariance's product must not be
+    # cut otherwise than it is alone.
+    apart = not shared and all_weights * problem.matrices >= _SHARED_VALUES
+    if apart:
+        together = min(together, -(-problem.matrices // cores))
+    chunks = range(0, problem.matrices, together)
+
+    def add(z: Any, some: slice, first: int, one: int) -> None:
+        chunk = slice(one, one + together)
+        power = power_of(r[first : first + channels, chunk], z)
+        if first:
+            power += found[chunk, some]
+        found[chunk, some] = power
 
     def work(start: int) -> None:
         some = slice(start, start + step)
         delays = x @ s[some].T
         for first in range(0, problem.channels, channels):
-            band = slice(first, first + channels)
-            z = weights(delays * turns[band], problem.dtype)
-            for one in range(0, problem.matrices, together):
-                chunk = slice(one, one + together)
-                power = power_of(r[band, chunk], z)
-                if first:
-                    power += found[chunk, some]
-                found[chunk, some] = power
+            z = weights(delays * turns[first : first + channels], problem.dtype)
+            if apart:
+                on_all_cores(partial(quietly, add, z, some, first), chunks)
+                continue
+            for one in chunks:
+                add(z, some, first, one)
 
     starts = range(0, problem.directions, step)
     if shared:

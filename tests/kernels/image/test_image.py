@@ -38,15 +38,19 @@ def test_power_is_the_direct_sum_within_the_bound(name: str, precision: str) -> 
 @pytest.mark.parametrize("cores", [1, 2])
 @pytest.mark.parametrize("values", [1, 60, 400])
 @pytest.mark.parametrize("directions", [9, 13])
+@pytest.mark.parametrize("shared", [1, 1000], ids=["directions", "matrices"])
 def test_pieces_of_images_of_few_antennas(
-    monkeypatch: pytest.MonkeyPatch, directions: int, values: int, cores: int
+    monkeypatch: pytest.MonkeyPatch, shared: int, directions: int, values: int, cores: int
 ) -> None:
-    """Some channels, matrices and directions at a time, by complex or real products; on threads."""
+    """Some channels, matrices and directions at a time, by complex or real products; on threads.
+
+    These share directions, or matrices where 1000 is more than all weights.
+    """
     one = sky(5, 4, directions, leading=(2, 3), seed=6)
     monkeypatch.setattr(cpu_few_antennas, "_most_directions", lambda problem: 1)
     monkeypatch.setattr(cpu, "is_of_baselines", lambda problem: False)
     monkeypatch.setattr(cpu_few_antennas, "_BLOCK_VALUES", values)
-    monkeypatch.setattr(cpu_few_antennas, "_SHARED_VALUES", 1)
+    monkeypatch.setattr(cpu_few_antennas, "_SHARED_VALUES", shared)
     monkeypatch.setattr(cpu_few_antennas, "available_cores", lambda: cores)
     for most in (0, 200, 1 << 18):
         monkeypatch.setattr(cpu_few_antennas, "ONE_CORE", most)
