@@ -48,9 +48,10 @@ _FEWEST_ROWS_ALONE, _STEPS_ALONE = 65, 290_000
 taken off for one matrix, the time of steps that mirror some of its rows."""
 _ALONE_PRODUCTS = 59_296
 """n (n + 1) k up to which OpenBLAS's herk takes one core by itself."""
-_THREADED_PRODUCTS = 1 << 24
-"""n^2 k times cores from which threads of BLAS take less time than herk on one core: some 0.4 ms on
-two. They share small products badly, and beside other work they wait for milliseconds."""
+_THREADED_PRODUCTS = 1 << 18
+"""n^2 k times cores from which threads of BLAS take less time than herk on one core, where nothing
+else runs: twice as many as those from which matmul takes them. Beside other work they wait for
+milliseconds."""
 _THREADED_CALL = 70_000
 """Time of a call that threads of BLAS share, 3.5 us, in complex64 multiplications."""
 _PANEL_ROWS, _MOST_PANELS, _LARGE_PANEL, _LANES = 8, 4, 64, 16
