@@ -20,7 +20,7 @@ from workflow.circuits.matrix_gates import Matrices, is_of_library, matrix_of
 from workflow.circuits.qasm3_modifiers import OF_FILE
 
 Done = dict[int, tuple[Operation, Operation | None]]
-"""What became of operations, by their identity: None of those that stay."""
+"""Maps the identity of an operation to the one that replaces it, or to None where it stays."""
 
 
 def take_apart(circuit: QuantumCircuit, matrices: Matrices, done: Done) -> bool:

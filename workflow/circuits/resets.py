@@ -1,4 +1,4 @@
-"""What a circuit has beside its evolution: delays, and resets with which it begins.
+"""Delays, which a circuit's result does not depend on, and resets with which a circuit begins.
 
 OpenQASM 3's own examples begin with resets, whose qubits are |0> then; schedules have delays.
 """

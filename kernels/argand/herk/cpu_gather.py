@@ -48,7 +48,7 @@ which are within, wrap around."""
 
 
 class _Bound(NamedTuple):
-    """What computes lower triangles in memory that is kept.
+    """A step that computes lower triangles in memory that is kept, and what the triangles need then.
 
     Attributes:
         step: computes them of operands.

@@ -1,4 +1,4 @@
-"""What is compared: runs of the same parameters, by intervals of ratios."""
+"""A comparison takes runs of the same parameters, and decides by intervals of ratios."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ def test_beams_of_all_channels(tmp_path: Path, bank: dict[str, Any]) -> None:
 def test_a_part_of_either(
     tmp_path: Path, bank: dict[str, Any], select: Any, coarse: list[int], fine: list[int]
 ) -> None:
-    """Of oversampled channels those in the middle of each are the band without what is twice."""
+    """The fine channels in the middle of each oversampled channel cover the band once."""
     given = {"voltages": {"workload": "bank"}, "select": {"voltages": {**select, "antenna": "1:"}}}
     study = study_of({"bank": bank, "vis": {"kind": "correlate", "input": given}})
     check_study(study)

@@ -179,7 +179,7 @@ def test_a_long_time_takes_no_memory_to_describe(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["dft", "channelise"])
 def test_the_number_of_an_entry_of_any_axis_stays(tmp_path: Path, kind: str) -> None:
-    """Of samples of receiver 2 nothing said which receiver they are of."""
+    """A product of samples of receiver 2 says that they are of receiver 2."""
     path = tmp_path / "v.h5"
     with h5py.File(path, "w") as file:
         file["v"] = np.ones((3, 4, 64), np.complex64)
