@@ -17,7 +17,7 @@ from tools.docs.attack_tables import attack_table, exceedances_table, planted_ta
 from tools.docs.code_tables import devices_table, precisions_table
 from tools.docs.cpu_tables import calls_table, ratios_table
 from tools.docs.exact_tables import EXACT_TABLES
-from tools.docs.file_tables import files_table
+from tools.docs.file_tables import FILE_TABLES
 from tools.docs.gate_tables import GATE_TABLES
 from tools.docs.growth_table import growth_table
 from tools.docs.headlines import headlines_table
@@ -66,7 +66,7 @@ TABLES: dict[str, Callable[[Path], str]] = {
     "h200-workspace": workspace_limits_table,
     "h200-study-leases": leases_table,
     "h200-study-steps": steps_table,
-    "files": files_table,
+    **FILE_TABLES,
     **PRODUCT_TABLES,
     **EXACT_TABLES,
     **SOFTMAX_TABLES,

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from tools.docs.stubs import PACKAGE
@@ -11,8 +13,8 @@ from workflow.tables.readable import Column, markdown_table
 _DOCSTRING = re.compile(r'(?:#.*\n|\n)*r?"""(.*?)"""', re.DOTALL)
 _COMMENT = re.compile(r"(?:^//.*\n)+", re.MULTILINE)
 _SENTENCE_END = re.compile(r"(?<=\.) +")
-_OUTSIDE = "modules beside the packages"
-"""The name of the section of modules that are in no folder of the package."""
+_OUTSIDE = "modules"
+"""The name of the table of modules that are in no folder of the package."""
 
 
 def _first_sentence(path: Path) -> str:
@@ -50,21 +52,13 @@ def _headers(folder: str) -> list[Path]:
     return [path for path in sorted(place.glob("*.cuh")) if not path.name.startswith(begins)]
 
 
-def _section(folder: str) -> str:
-    """Return the heading of a folder, what its package says of itself, and a row a file."""
+def _table(folder: str, _: Path) -> str:
     columns = [Column("file", "file"), Column("what", "what")]
     rows = [
         {"file": f"`{path.relative_to(PACKAGE)}`", "what": _first_sentence(path)}
         for path in _files(folder)
     ]
-    package = PACKAGE / folder / "__init__.py"
-    said = [_first_sentence(package)] if package.exists() else []
-    return "\n\n".join([f"## {folder}", *said, markdown_table(columns, rows).rstrip()])
-
-
-def files_table(_: Path) -> str:
-    """Return a section a folder of the package, with its files."""
-    return "\n\n".join(map(_section, folders()))
+    return markdown_table(columns, rows)
 
 
 def folders() -> list[str]:
@@ -74,3 +68,8 @@ def folders() -> list[str]:
         path.parent.relative_to(PACKAGE / "cuda") for path in (PACKAGE / "cuda").rglob("*.cuh")
     }
     return [_OUTSIDE, *sorted(map(str, held - {Path()}))]
+
+
+FILE_TABLES: dict[str, Callable[[Path], str]] = {
+    f"files-{folder.replace('/', '-')}": partial(_table, folder) for folder in folders()
+}
