@@ -38,13 +38,23 @@ def take_apart(circuit: QuantumCircuit, matrices: Matrices, done: Done) -> bool:
             del circuit.data[place]
             changed = True
         elif not instruction.is_standard_gate():
-            operation = instruction.operation
-            if id(operation) not in done:
-                done[id(operation)] = operation, _apart(operation, matrices, done)
-            if (gate := done[id(operation)][1]) is not None:
-                circuit.data[place] = instruction.replace(operation=gate)
-                changed = True
+            changed |= _replace(circuit, place, done, lambda one: _apart(one, matrices, done))
     return changed
+
+
+def _replace(
+    circuit: QuantumCircuit, place: int, done: Done,
+    replacement: Callable[[Operation], Operation | None],
+) -> bool:  # fmt: skip
+    """Replace an operation by its ``replacement``, made once; return whether it has one."""
+    instruction = circuit.data[place]
+    operation = instruction.operation
+    if id(operation) not in done:
+        done[id(operation)] = operation, replacement(operation)
+    found = done[id(operation)][1]
+    if found is not None:
+        circuit.data[place] = instruction.replace(operation=found)
+    return found is not None
 
 
 def _apart(operation: Operation, matrices: Matrices, done: Done) -> Gate | None:
@@ -87,14 +97,8 @@ def name_apart(circuit: QuantumCircuit, taken: Callable[[str], bool], done: Done
     """
     changed = False
     for place, instruction in enumerate(circuit.data):
-        if instruction.is_standard_gate():
-            continue
-        operation = instruction.operation
-        if id(operation) not in done:
-            done[id(operation)] = operation, _named_apart(operation, taken, done)
-        if (named := done[id(operation)][1]) is not None:
-            circuit.data[place] = instruction.replace(operation=named)
-            changed = True
+        if not instruction.is_standard_gate():
+            changed |= _replace(circuit, place, done, lambda one: _named_apart(one, taken, done))
     return changed
 
 

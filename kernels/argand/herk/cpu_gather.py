@@ -48,7 +48,7 @@ which are within, wrap around."""
 
 
 class _Bound(NamedTuple):
-    """A step that computes lower triangles in memory that is kept, and what the triangles need then.
+    """A step that computes lower triangles in memory that is kept, and what is left to do to them.
 
     Attributes:
         step: computes them of operands.
