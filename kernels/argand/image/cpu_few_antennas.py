@@ -112,9 +112,9 @@ def _in_blocks(
             z = weights(delays * turns[first : first + channels], problem.dtype)
             if apart:
                 on_all_cores(partial(quietly, add, z, some, first), chunks)
-                continue
-            for one in chunks:
-                add(z, some, first, one)
+            else:
+                for one in chunks:
+                    add(z, some, first, one)
 
     starts = range(0, problem.directions, step)
     if shared:
