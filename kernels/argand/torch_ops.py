@@ -29,8 +29,8 @@ from argand.gates.rules import RULES as GATE
 from argand.gemm.api import gemm
 from argand.gemm.rules import RULES as GEMM
 from argand.precision import Precision, precision_name
+from argand.softmax.api import RULES as SOFTMAX
 from argand.softmax.api import log_softmax, logsumexp, softmax
-from argand.softmax.rules import RULES as SOFTMAX
 
 _LIBRARY = torch.library.Library("argand", "DEF")
 _PLAIN_KEYS = frozenset(("CPU", "CUDA", "AutogradCPU", "AutogradCUDA", "Conjugate", "Negative"))

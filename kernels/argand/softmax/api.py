@@ -35,7 +35,7 @@ from argand.runtime.cpu.numpy_calls import Key, NumpyCalls
 from argand.softmax.finite_rows import Run, prepared
 from argand.softmax.formats import Operation, as_kind, output_kind
 from argand.softmax.problem import SoftmaxProblem
-from argand.softmax.rules import RULES
+from argand.softmax.rules import rules_by_operation
 
 _CPU_CALLS: NumpyCalls[Run] = NumpyCalls()
 LARGEST_SCALE = 2.0**60
@@ -141,6 +141,7 @@ def logsumexp(
 
 
 FUNCTIONS = {"softmax": softmax, "log_softmax": log_softmax, "logsumexp": logsumexp}
+RULES = rules_by_operation(softmax)
 _Options = tuple[Any, Sequence[str] | str | None, float, bool, str | None, str | None]
 """Precision, rounding, scale, power, format and output, as they were given."""
 

@@ -9,9 +9,8 @@ from argand import defaults
 from argand.checks import check_one_of
 from argand.frameworks.call_plan import OneArrayPlan
 from argand.frameworks.rules import FrameworkRules
-from argand.softmax.api import FUNCTIONS
+from argand.softmax.api import FUNCTIONS, RULES
 from argand.softmax.formats import OPERATIONS, Operation
-from argand.softmax.rules import RULES
 
 if TYPE_CHECKING:
     from argand.array_types import PrecisionLike

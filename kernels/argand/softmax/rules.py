@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache, partial
 from typing import Any
 
@@ -33,7 +33,9 @@ def _result(
     return Spec((*x.shape[:axis], *x.shape[axis + 1 :]), dtype)
 
 
-def _gradient(operation: Operation, of: Differentiated, grad: Any) -> dict[str, Any]:
+def _gradient(
+    operation: Operation, softmax: Callable[..., Any], of: Differentiated, grad: Any
+) -> dict[str, Any]:
     """Return s y (g - sum(g y)) for y = softmax(s x), s (g - y sum(g)) for its log, s y g for z."""
     options, x = of.options, of.arrays["x"]
     axis = options.get("axis", -1) % len(of.shapes["x"])
@@ -44,8 +46,6 @@ def _gradient(operation: Operation, of: Differentiated, grad: Any) -> dict[str, 
         y = namespace(of.result).exp(of.result)
         found = grad - y * grad.sum(axis=axis, keepdims=True)
     else:
-        from argand.softmax.api import softmax
-
         found = softmax(x, **options) * grad[(slice(None),) * axis + (None,)]
     found = options.get("scale", 1.0) * found
     return {"x": 2 * x * found if options.get("power") else found}
@@ -78,15 +78,21 @@ def _calls() -> Any:
 
 
 _HALVES = {"float16": FP16.name, "bfloat16": BF16.name}
-# A dict, which torch 2.6 can trace.
-RULES: Mapping[str, FrameworkRules] = {
-    operation: FrameworkRules(
-        partial(_result, operation),
-        partial(_gradient, operation),
-        partial(_reads, operation),
-        _adapted,
-        same_launches=lambda _: True,
-        calls=_calls,
-    )
-    for operation in OPERATIONS
-}
+
+
+def rules_by_operation(softmax: Callable[..., Any]) -> Mapping[str, FrameworkRules]:
+    """Return the rules of each operation; the gradient of logsumexp calls `argand.softmax`.
+
+    They are in a dict, which torch 2.6 can trace.
+    """
+    return {
+        operation: FrameworkRules(
+            partial(_result, operation),
+            partial(_gradient, operation, softmax),
+            partial(_reads, operation),
+            _adapted,
+            same_launches=lambda _: True,
+            calls=_calls,
+        )
+        for operation in OPERATIONS
+    }
