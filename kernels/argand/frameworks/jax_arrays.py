@@ -21,9 +21,9 @@ from argand.checks import as_axis
 from argand.framework import framework_of, name_of
 from argand.frameworks.array_interfaces import call_on_interfaces
 from argand.frameworks.rules import Differentiated, ForeignCall, FrameworkRules, Spec
+from argand.frameworks.xla_body import Body
 from argand.frameworks.xla_calls import (
     TARGETS,
-    Body,
     number_of,
     on_stream_of_xla,
     raising_own_errors,

@@ -19,26 +19,12 @@ import numpy as np
 from argand.device import require_cupy
 from argand.frameworks import xla_ffi
 from argand.frameworks.streams import cupy_stream, let_wait
+from argand.frameworks.xla_body import Body
 from argand.frameworks.xla_buffers import numpy_array
 from argand.frameworks.xla_ffi import Buffer
 
 TARGETS = ("argand_call", "argand_captured_call")
 """The names of the call for XLA; the second may be captured into a CUDA graph."""
-
-
-class Body:
-    """A call's function and the call cache that keeps it.
-
-    Args:
-        make: writes the result of a call on its operands: arrays of NumPy or CuPy over XLA's
-            buffers.
-        calls: returns the call cache that keeps the call on a GPU, where one does.
-    """
-
-    def __init__(
-        self, make: Callable[[list[Any], Any], None], calls: Callable[[], Any] | None = None
-    ) -> None:
-        self.make, self.calls = make, calls
 
 
 _numbering = Lock()

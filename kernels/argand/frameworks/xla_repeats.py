@@ -6,12 +6,13 @@ make them, and to have CuPy work on XLA's stream, takes the host longer than to 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import cupy
 
 from argand.frameworks.captured_calls import captured
 from argand.frameworks.streams import cupy_stream
+from argand.frameworks.xla_body import Body
 from argand.frameworks.xla_buffers import cupy_array
 from argand.frameworks.xla_ffi import Buffer
 from argand.runtime.calls.call_cache import (
@@ -23,9 +24,6 @@ from argand.runtime.calls.call_cache import (
 )
 from argand.runtime.calls.kept_call import Run
 from argand.runtime.driver.current_stream import OnStream
-
-if TYPE_CHECKING:
-    from argand.frameworks.xla_calls import Body
 
 _is_capturing = cupy.cuda.runtime.streamIsCapturing
 
