@@ -22,7 +22,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from benchmarks.beside.side import Draw, Opened, Side, SideError, Times
+from benchmarks.beside.messages import Draw, Opened, Times
+from benchmarks.beside.side import Side, SideError
 from benchmarks.harness.tables import Table, parser
 from benchmarks.sweep.draws import SWEEPS
 from benchmarks.sweep.quantiles import quantiles_of

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Sequence
 from statistics import median
+from typing import Any
 
+import numpy as np
 from argand.runtime.compile.kernel_digest import kernel_digest
 
-from benchmarks.beside.side import Draw, Opened, Times, digest_of
+from benchmarks.beside.messages import Draw, Opened, Times
 from benchmarks.harness.measuring import chosen_device, release
 from benchmarks.sweep.compiling import compile_calls
 from benchmarks.sweep.draws import drawn
@@ -56,3 +59,9 @@ class DrawnCalls:
         found = timed(self._calls, self._device)
         device, host = (1e6 * median(x) for x in (found.seconds, found.host_seconds))
         return Times(device, host)
+
+
+def digest_of(result: Any) -> str:
+    """Return the SHA-256 of an array's elements, wherever they lie."""
+    host = result.get() if hasattr(result, "get") else np.asarray(result)
+    return hashlib.sha256(np.ascontiguousarray(host).data).hexdigest()

@@ -2,44 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
 import sys
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+from benchmarks.beside.messages import Draw
+
 # Nothing here imports argand before `_serve` has said which one.
-
-
-@dataclass(frozen=True)
-class Draw:
-    """The drawn cases, which are the same in every process, and where they run."""
-
-    sweep: str
-    cases: int
-    seed: int
-    device: str
-
-
-@dataclass(frozen=True)
-class Opened:
-    """A call that is ready to be timed: what ran it, and the SHA-256 of its result."""
-
-    plan: str
-    digest: str
-
-
-@dataclass(frozen=True)
-class Times:
-    """Microseconds of a call in a row of them: of the device, and of the host."""
-
-    device_us: float
-    host_us: float
 
 
 class SideError(Exception):
@@ -121,11 +95,3 @@ def _serve(root: Path, draw: Draw, pipe: Connection) -> None:
         except EOFError:
             return
         ask = partial(getattr(calls, name), *given)
-
-
-def digest_of(result: Any) -> str:
-    """Return the SHA-256 of an array's elements, wherever they lie."""
-    import numpy as np
-
-    host = result.get() if hasattr(result, "get") else np.asarray(result)
-    return hashlib.sha256(np.ascontiguousarray(host).data).hexdigest()

@@ -10,7 +10,8 @@ import argand
 import pytest
 
 from benchmarks.beside import __main__ as command
-from benchmarks.beside.side import Draw, Opened, Side, SideError, Times
+from benchmarks.beside.messages import Draw, Opened, Times
+from benchmarks.beside.side import Side, SideError
 
 ROW = command.Row("gemm", "4x4x4", "NN", "tf32")
 
