@@ -12,12 +12,11 @@ import h5py
 import numpy as np
 import numpy.typing as npt
 
-from workflow.config.axis_names import PAIR, operand_axis
+from workflow.config.axis_names import PAIR
 from workflow.config.file_input import DatasetSource, FileInput, PackedSource
 from workflow.files.chunk_filters import ChunkError
 from workflow.files.chunk_sizes import check_chunks
 from workflow.files.input_error import InputError
-from workflow.files.other_files import by_matlab
 from workflow.files.stored_types import (
     COMPONENT_TYPES,
     UNSIGNED_TYPES,
@@ -29,22 +28,12 @@ from workflow.files.stored_types import (
     type_in_words,
 )
 from workflow.files.text_attributes import unit_of_parts
-from workflow.inputs.axes import AxisError, AxisMap, Operand, map_axes, pair_axis
-from workflow.inputs.dimension_names import (
-    axes_by_matlab,
-    by_name_or_place,
-    check_exchanged,
-    guessed_polarizations,
-    moved_by_number,
-    names_by_file,
-    names_of_parts,
-    of_each_axis,
-    order_by_file,
-)
-from workflow.inputs.named_entries import has_names, names_along, numbered, without_names
-from workflow.inputs.operand_datasets import dataset_paths, open_datasets
+from workflow.inputs.axes import AxisMap, Operand
+from workflow.inputs.axis_entry_names import names_along
+from workflow.inputs.named_entries import has_names, numbered
+from workflow.inputs.operand_axes import OperandAxes
 from workflow.inputs.packed_integers import PACKED_TYPES, unpacked
-from workflow.inputs.selections import Picked, PickedAxis, SelectionError, pick
+from workflow.inputs.selections import Picked, PickedAxis
 from workflow.inputs.zero_level import check_level, levelled
 
 Array = npt.NDArray[Any]
@@ -73,47 +62,24 @@ class OperandHeader:
         return self.map.shape
 
 
-class InputOperand:
+class InputOperand(OperandAxes):
     """The datasets of one operand in an open file, checked one by one."""
 
     def __init__(self, file: h5py.File, source: FileInput, operand: Operand) -> None:
-        name = operand.name
-        self.key, self.operand, self.real = f"input.{name}", operand, operand.real
+        super().__init__(file, source, operand)
+        name, self.real = operand.name, operand.real
         where = getattr(source, name)
-        paths = dataset_paths(where)
-        if self.real and len(paths) > 1:
-            raise InputError(f"{self.key} is real: it must be one dataset, got {paths}")
-        self.datasets = open_datasets(file, source, paths, self.key)
-        self.only_real = isinstance(where, DatasetSource) and len(paths) == 1
-        self.separate = len(paths) > 1 or self.only_real
+        parts = len(self.datasets)
+        self.only_real = isinstance(where, DatasetSource) and parts == 1
+        self.separate = parts > 1 or self.only_real
         self.packed = isinstance(where, PackedSource)
         if self.real and self.packed:
             raise InputError(f"{self.key} is real: it must be one dataset of numbers, got int4x2")
-        self.name = " with ".join(str(dataset.name) for dataset in self.datasets)
-        shapes = [dataset.shape for dataset in self.datasets]
-        if shapes[0] != shapes[-1]:
-            raise InputError(
-                f"{self.key}: real and imaginary part must have the same shape, "
-                f"got {shapes[0]} and {shapes[1]}"
-            )
-        self.names = source.axes_of(name)
         self.units, self.zero_level = source.units_of(name), source.zero_level_of(name)
-        try:
-            own, entries = names_of_parts(self.datasets, self.key), source.select.get(name)
-            if self.names is None:
-                self.names = names_by_file(operand, self.datasets, own, without_names(entries))
-            self.own_names = own if self.names is None and not operand.free else None
-            check_exchanged(self.name, name, own or (), self.names or ())
-            self.pair = pair_axis(self.names, shapes[0], f"input.axes.{name}", self.name)
-            by_name = self.names or of_each_axis(own)
-            self.picked: Picked = pick(without_names(entries), shapes[0], by_name, self.pair)
-            if entries is not None and has_names(entries):
-                numbers = numbered(entries, by_name, partial(names_along, file, source, self))
-                self.picked = pick(numbers, shapes[0], by_name, self.pair)
-        except AxisError as error:
-            raise InputError(str(error)) from None
-        except SelectionError as error:
-            raise InputError(f"input.select.{name}: {self.name} {error}") from None
+        entries = source.select.get(name)
+        if entries is not None and has_names(entries):
+            along = partial(names_along, file, source, self)
+            self.select(lambda names: numbered(entries, names, along))
         if self.pair is not None and (self.real or self.separate or self.packed):
             raise InputError(
                 f"input.axes.{name}: an axis {PAIR!r} holds both parts of a complex operand in one "
@@ -132,57 +98,6 @@ class InputOperand:
         shape, dtype = self.datasets[0].shape, f"{kind}{bits << wide}"
         numbers = self.picked.numbers(shape, self.operand, mapped, self.axis_names())
         return OperandHeader(mapped, dtype, units, numbers)
-
-    def mapped(self) -> AxisMap:
-        """Return how the selected part becomes the operand.
-
-        Raises InputError for axes that do not fit.
-        """
-        shape, names = self.picked.shape, self.names
-        kept = None
-        if names is not None:
-            kept = [n for n, axis in zip(names, self.picked.axes, strict=True) if axis.kept]
-        what = f"{self.name} has {len(shape)} of shape {shape}"
-        if names is None and sum(n > 1 for n in shape) > 1 and by_matlab(self.datasets):
-            raise InputError(f"{self.key}: {axes_by_matlab(self.name, self.operand, len(shape))}")
-        try:
-            found = map_axes(self.operand, kept, shape, self.key, what)
-        except AxisError as error:
-            raise InputError(str(error)) from None
-        self._check_order(found)
-        return found
-
-    def _check_order(self, found: AxisMap) -> None:
-        """Raise InputError where nobody names the axes, or the file alone in another order."""
-        own, rank = self.own_names, len(self.picked.axes)
-        if self.names is not None:
-            return
-        there = [axis.kept for axis in self.picked.axes]
-        if wrong := moved_by_number(self.name, self.operand, own, there, self.picked.shape):
-            raise InputError(f"input.select.{self.operand.name}: {wrong}")
-        if own is not None:
-            kept = [name for name, axis in zip(own, self.picked.axes, strict=True) if axis.kept]
-            if wrong := order_by_file(self.name, self.operand, own, kept, found):
-                raise InputError(f"{self.key}: {wrong}")
-        if wrong := guessed_polarizations(self.name, self.operand, own, rank, found):
-            raise InputError(f"{self.key}: {wrong}")
-
-    def axis_names(self) -> Sequence[str] | None:
-        """Return what the dataset's axes are: by the study, else by the file or their places.
-
-        None where they may have any names.
-        """
-        return self.names or by_name_or_place(self.operand, len(self.picked.axes), self.own_names)
-
-    def dataset_axis(self, axis: str) -> int | None:
-        """Return which axis of the dataset is one of the operand's, or was but for a number."""
-        mapped = self.mapped()
-        place = mapped.place(axis)
-        if place is not None:
-            return [number for number, one in enumerate(self.picked.axes) if one.kept][place]
-        pairs = enumerate(zip(self.axis_names() or (), self.picked.axes, strict=False))
-        dropped = [n for n, (name, one) in pairs if operand_axis(name) == axis and not one.kept]
-        return dropped[0] if dropped and axis in mapped.missing else None
 
     def _component(self, dataset: h5py.Dataset) -> str:
         """Return the type of a dataset's numbers, or of their parts."""

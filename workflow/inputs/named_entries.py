@@ -3,25 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
 
-import h5py
 import numpy as np
 
-from workflow.config.axis_names import among, operand_axis
-from workflow.config.coordinate import axis_of
-from workflow.config.file_input import FileInput, Selection
+from workflow.config.axis_names import among
+from workflow.config.file_input import Selection
 from workflow.config.mistakes import nearest
 from workflow.counted import listed
 from workflow.data import Array, Coordinate
-from workflow.files.input_error import InputError
-from workflow.inputs.coordinate_units import values_with_unit
-from workflow.inputs.equal_steps import whole_axis
-from workflow.inputs.own_coordinates import own_coordinates
 from workflow.inputs.selections import Entries, SelectionError
-
-if TYPE_CHECKING:
-    from workflow.inputs.input_operand import InputOperand
 
 Entry = int | str | list[int | str]
 
@@ -60,39 +50,6 @@ def numbered(
         return _with_numbers(entry, lambda name: _numbers(name, what, there, one=one))
 
     return _each(entries, of_axis)
-
-
-def names_along(
-    file: h5py.File, source: FileInput, operand: InputOperand, number: int
-) -> list[Coordinate]:
-    """Return the names along an axis of an operand's dataset: of the study, then the file's own.
-
-    Raises InputError where the study names a coordinate there that cannot be read.
-    """
-    words = {operand.names[number]} if operand.names else set()
-    words |= {axis for axis in operand.mapped().axes if operand.dataset_axis(axis) == number}
-    words = {operand_axis(word) for word in words}
-    # A covariance has the same antennas along its columns.
-    words |= {"antenna"} if "column" in words else set()
-    length = operand.datasets[0].shape[number]
-
-    def read(key: str, name: str, of: object) -> Coordinate:
-        return values_with_unit(
-            file, source, key, name, of, length, whole_axis(length), check=False
-        )
-
-    found = {
-        name: read(f"input.coordinates.{name}", name, of)
-        for name, of in source.coordinates.items()
-        if among(operand_axis(axis_of(name, of)), words) in words
-    }
-    for one in own_coordinates(file, operand, external=source.external)[0]:
-        if one.number == number and one.name not in found:
-            try:
-                found[one.name] = read(one.path, one.name, one.path)
-            except InputError:
-                continue  # it is no coordinate, and the stage step says why
-    return [one for one in found.values() if are_names(one.values)]
 
 
 def are_names(values: Array) -> bool:

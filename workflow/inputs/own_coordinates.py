@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import h5py
 
@@ -18,11 +18,9 @@ from workflow.data import SELECTED
 from workflow.files.links import DatasetError, find_dataset
 from workflow.files.text_attributes import guarded_once, text_attribute
 from workflow.inputs.dimension_names import dimension_names, dimension_scales
+from workflow.inputs.operand_axes import OperandAxes
 from workflow.storage.gathered import SIGNALS
 from workflow.storage.product_arrays import BESIDE_AXES, PRODUCT
-
-if TYPE_CHECKING:
-    from workflow.inputs.input_operand import InputOperand
 
 _ATTRIBUTE = "coordinates"
 _LONGEST = 1 << 14
@@ -49,7 +47,7 @@ class OwnCoordinate(NamedTuple):
 
 
 def own_coordinates(
-    file: h5py.File, operand: InputOperand, *, external: bool
+    file: h5py.File, operand: OperandAxes, *, external: bool
 ) -> tuple[list[OwnCoordinate], dict[str, str]]:
     """Return what the file has along an operand's axes, and why else names are no coordinates.
 
@@ -85,7 +83,7 @@ def own_coordinates(
     return found, left_out
 
 
-def _of_unnamed(operand: InputOperand, scales: list[str]) -> dict[str, str]:
+def _of_unnamed(operand: OperandAxes, scales: list[str]) -> dict[str, str]:
     """Return why scales with a unit are no coordinates, of axes whose names are not the operand's.
 
     ``nu`` may be any axis, and read by its place it may be another one than it is.
@@ -145,7 +143,7 @@ def _of_renamed(dataset: h5py.Dataset, path: str, called: str, axis: str, extern
     return called if own in ("", axis) else f"{axis}_{called}"
 
 
-def _is_of_lacking(operand: InputOperand, path: str, external: bool) -> bool:
+def _is_of_lacking(operand: OperandAxes, path: str, external: bool) -> bool:
     """Return whether a path is of a scalar of an axis that the operand has and the data lack.
 
     An example is the frequency of the one channel that xarray has selected.
@@ -160,7 +158,7 @@ def _is_of_lacking(operand: InputOperand, path: str, external: bool) -> bool:
         return False
 
 
-def _axes_of(operand: InputOperand) -> dict[int, str]:
+def _axes_of(operand: OperandAxes) -> dict[int, str]:
     """Return the name of each axis of an operand's dataset by its place, of those that have one.
 
     Axes that a number drops have one too. They go by the study's names, else by the file's own
