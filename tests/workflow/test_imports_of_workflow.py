@@ -99,6 +99,25 @@ def test_packages_and_modules_beside_them_are_in_no_circle() -> None:
         arrows = {name: others for name, others in arrows.items() if name not in leaves}
 
 
+def test_modules_are_in_no_circle() -> None:
+    """Not even by imports in functions; a kind imports its variants, which it is the base of."""
+    paths = {
+        ".".join(path.relative_to(ROOT.parent).with_suffix("").parts): path
+        for folder in ("workflow", "benchmarks", "tools")
+        for path in (ROOT.parent / folder).rglob("*.py")
+        if path.name != "__init__.py" and path.parent.name != "workloads"
+    }
+    arrows = {
+        module: {name if name in paths else name.rpartition(".")[0] for name in imported(path)}
+        for module, path in paths.items()
+    }
+    assert "benchmarks.beside.messages" in arrows["benchmarks.beside.side"]
+    while arrows:
+        leaves = {name for name, others in arrows.items() if not others & arrows.keys() - {name}}
+        assert leaves, f"circles among {sorted(arrows)}"
+        arrows = {name: others for name, others in arrows.items() if name not in leaves}
+
+
 def upwards(folder: Path, above: set[str], *allowed: str) -> list[str]:
     """Every import of a package ``above``, but of what is allowed of it, as "file -> name"."""
     return [
