@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 import subprocess
 import sys
 from dataclasses import replace
@@ -98,15 +97,6 @@ def test_rows_name_the_kernels_that_ran(monkeypatch: pytest.MonkeyPatch, tmp_pat
         ("complex64", "cgemm, kernel for ndarray"), ("packed", "cgemm, kernel for Packed"),
         ("complex-half", "cgemm, kernel for Pairs"), ("complex-half", "cgemm, kernel for Pairs"),
     ]  # fmt: skip
-
-
-def test_several_shapes_are_measured_in_one_run(tmp_path: Path) -> None:
-    out, limits = tmp_path / "gemm.csv", tmp_path / "ceilings.json"
-    arguments = ["--shape", "3x4x5", "--shape", "2x3x4x5", "--precisions", "fp32"]
-    places = ["--csv", str(out), "--ceilings", str(limits)]
-    assert gemm.main([*arguments, *places, "--peers", "none", *QUICK]) == 0
-    assert [(row["batch"], row["m"]) for row in rows(out)] == [("1", "3"), ("2", "3")]
-    assert json.loads(limits.read_text())["copy_gbytes_per_s"] == 10.0
 
 
 def test_bytes_are_those_of_the_operands_as_they_come() -> None:

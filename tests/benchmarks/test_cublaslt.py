@@ -1,9 +1,6 @@
-"""cuBLASLt as a peer, without it: the structures, what is asked of it, and the planes."""
+"""cuBLASLt as a peer, without it: an error that says so, and the planes."""
 
 from __future__ import annotations
-
-import ctypes
-from typing import Any
 
 import numpy as np
 import pytest
@@ -11,86 +8,7 @@ from argand import to_pairs
 
 from benchmarks.peers import CannotRunError
 from benchmarks.peers import _cublaslt as cublaslt
-from benchmarks.peers._cublaslt import HeuristicResult, Lt, Planes
 from benchmarks.peers.cublaslt_planar import Stored, candidates, joined, right_operand
-
-
-class Library:
-    """Stands in for the library: notes each call, and hands out numbered descriptors."""
-
-    def __init__(self, offers: int = 2, status: dict[str, int] | None = None) -> None:
-        self.calls: list[tuple[str, tuple[Any, ...]]] = []
-        self.offers = offers
-        self.status = status or {}
-
-    def __getattr__(self, name: str) -> Any:
-        def call(*arguments: Any) -> int:
-            self.calls.append((name, arguments))
-            if name == "cublasLtMatmulAlgoGetHeuristic":
-                results, returned = arguments[-2:]
-                returned._obj.value = self.offers
-                for index in range(self.offers):
-                    results[index].workspace_bytes = index
-            elif name.endswith("Create"):
-                arguments[0]._obj.value = len(self.calls)
-            return self.status.get(name, 0)
-
-        return call
-
-    def attributes(self) -> list[tuple[str, int, int, int]]:
-        """(function, attribute, value, bytes) of everything that was set."""
-        return [
-            (name, arguments[1], arguments[2]._obj.value, arguments[3])
-            for name, arguments in self.calls
-            if name.endswith("SetAttribute")
-        ]
-
-
-def test_structures_have_the_sizes_of_the_header() -> None:
-    assert ctypes.sizeof(cublaslt.Algorithm) == 64
-    assert ctypes.sizeof(HeuristicResult) == 96
-    offsets = {name: getattr(HeuristicResult, name).offset for name, _ in HeuristicResult._fields_}
-    assert offsets == {
-        "algorithm": 0, "workspace_bytes": 64, "state": 72, "waves": 76, "reserved": 80,
-    }  # fmt: skip
-
-
-def test_a_layout_says_where_the_imaginary_plane_and_the_next_matrix_lie() -> None:
-    library = Library()
-    Lt(library).layout(Planes(cublaslt.CUDA_C_16F, 12, 7, 2048, batch=3))
-    create = next(a for name, a in library.calls if name == "cublasLtMatrixLayoutCreate")
-    assert create[1:] == (6, 12, 7, 12)
-    name = "cublasLtMatrixLayoutSetAttribute"
-    assert library.attributes() == [(name, 7, 2048, 8), (name, 5, 3, 4), (name, 6, 84, 8)]
-
-
-def test_one_matrix_has_no_stride() -> None:
-    library = Library()
-    Lt(library).layout(Planes(cublaslt.CUDA_C_32F, 12, 7, 2048, batch=1))
-    assert [attribute for _, attribute, *_ in library.attributes()] == [7]
-
-
-def test_an_operation_is_summed_in_fp32() -> None:
-    library = Library()
-    Lt(library).operation(True, False)
-    create = next(a for name, a in library.calls if name == "cublasLtMatmulDescCreate")
-    assert create[1:] == (68, 4)
-    name = "cublasLtMatmulDescSetAttribute"
-    assert library.attributes() == [(name, 3, 1, 4), (name, 4, 0, 4)]
-
-
-def test_algorithms_are_those_that_the_heuristic_offers() -> None:
-    layouts = tuple(ctypes.c_void_p(index) for index in (1, 2, 3))
-    lt = Lt(Library(offers=3))
-    found = lt.algorithms(ctypes.c_void_p(9), layouts, 1 << 20, 8)  # type: ignore[arg-type]
-    assert [result.workspace_bytes for result in found] == [0, 1, 2]
-    with pytest.raises(CannotRunError, match="offers no algorithm"):
-        Lt(Library(offers=0)).algorithms(ctypes.c_void_p(9), layouts, 1, 8)  # type: ignore[arg-type]
-
-
-def test_a_refusal_says_which_status() -> None:
-    with pytest.raises(CannotRunError, match=r"cublasLtCreate: status 1 \(NOT_INITIALIZED\)"):
-        Lt(Library(status={"cublasLtCreate": 1}))
 
 
 def test_a_machine_without_the_library_says_so(monkeypatch: pytest.MonkeyPatch) -> None:

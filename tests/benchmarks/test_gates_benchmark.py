@@ -18,7 +18,7 @@ from argand.gates.plan import MOST_WIDTH, widest_mma
 
 from benchmarks.gates import __main__ as gates
 from benchmarks.gates.check import check, evolved, random_state
-from benchmarks.gates.circuits import CIRCUITS, placements, random_unitary
+from benchmarks.gates.circuits import CIRCUITS, random_unitary
 from benchmarks.peers import Candidate, CannotRunError, aer, candidates, custatevec, tensordot
 from benchmarks.sanitize import gates as sanitized_gates
 
@@ -72,13 +72,6 @@ def test_circuits_are_what_they_are_called(rng: np.random.Generator) -> None:
     np.testing.assert_allclose(state, np.exp(2j * np.pi * 3 * np.arange(16) / 16) / 4, atol=1e-14)
     assert len(CIRCUITS["random-400"](7, rng)) == 400
     assert len(CIRCUITS["quantum-volume"](7, rng)) == 7 * 3
-
-
-def test_placements_are_different_qubits(rng: np.random.Generator) -> None:
-    for width in range(1, 8):
-        for targets in placements(9, width, rng).values():
-            assert len(set(targets)) == width
-            assert set(targets) <= set(range(9))
 
 
 def test_an_absent_peer_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

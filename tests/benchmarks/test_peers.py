@@ -18,7 +18,7 @@ from scipy import fft, special
 
 from benchmarks import peers
 from benchmarks.gemm import __main__ as gemm
-from benchmarks.peers import CannotRunError, Operation, Peer, _gemmul8, _registry
+from benchmarks.peers import CannotRunError, Peer, _registry
 from benchmarks.peers.__main__ import main as list_peers
 from workflow.preflight import check
 from workflow.preflight.loading import load_study
@@ -49,15 +49,6 @@ CASES: dict[str, dict[str, Any]] = {
 def workload(kind: str, baselines: Any = "auto") -> Workload:
     case = {"kind": kind, "precisions": ["fp32"], "baselines": baselines, **CASES[kind]}
     return load_study({"workloads": {"w": case}}).workload("w")
-
-
-STUDIES = ["numpy", "cupy", "scipy", "cufft", "cublas", "torch"]
-BENCHMARKS: dict[Operation, list[str]] = {
-    "gemm": ["numpy", "cublas", "cublaslt-planar", "torch", "torch-real", "triton"],
-    "dft": ["scipy", "cufft"],
-    "softmax": ["scipy", "torch", "triton"],
-    "gates": ["custatevec", "aer"],
-}
 
 
 @pytest.fixture
@@ -163,14 +154,6 @@ def test_finding_all_peers_imports_no_library_of_a_gpu(root: Path) -> None:
     subprocess.run([sys.executable, "-c", code], cwd=root, check=True)
 
 
-def test_tables_and_figures_have_the_names_that_they_had() -> None:
-    """Further peers may stand between them."""
-    names = peers.study_names()
-    assert [name for name in names if name in STUDIES] == STUDIES
-    for operation, known in BENCHMARKS.items():
-        assert [name for name in peers.benchmark_names(operation) if name in known] == known
-
-
 @pytest.mark.parametrize("kind", CASES)
 def test_a_file_that_is_dropped_in_is_measured_in_studies(
     kind: str, drop: Callable[..., None]
@@ -237,13 +220,6 @@ def test_files_that_are_no_peers_are_refused(drop: Callable[..., None]) -> None:
     planar = next(one for one in EVERY.values() if one.compute is None)
     with pytest.raises(CannotRunError, match=r"takes prepared operands only"):
         planar.computation("fp16")
-
-
-def test_gemmul8_says_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("GEMMUL8", "/no/such/library.so")
-    _gemmul8.library.cache_clear()
-    with pytest.raises(CannotRunError, match=r"\$GEMMUL8 must name its shared library"):
-        _gemmul8.library()
 
 
 def test_an_operation_is_a_package_of_argand() -> None:

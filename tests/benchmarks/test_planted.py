@@ -15,8 +15,8 @@ from argand.device import cpu
 from benchmarks.planted import __main__ as command
 from benchmarks.planted import campaign
 from benchmarks.planted.campaign import PlantedRow, rows_for
-from benchmarks.planted.cases import NAMES, cases_of
-from benchmarks.planted.errors import planted, rows_of, scaled
+from benchmarks.planted.cases import NAMES
+from benchmarks.planted.errors import planted, scaled
 from tests.covers import EXHAUSTIVE, examples
 from workflow.accuracy import Accuracy
 from workflow.workloads import KINDS
@@ -71,19 +71,6 @@ def test_every_error_changes_a_copy_and_only_that(rng: np.random.Generator) -> N
     changed = scaled(result, (0, 0), 1)
     assert changed is not None
     assert np.count_nonzero(changed != before) == 1
-
-
-def test_a_state_is_cut_into_rows() -> None:
-    assert rows_of(np.zeros(32)).shape == (4, 8)
-    assert rows_of(np.zeros((2, 3, 4))).shape == (6, 4)
-
-
-def test_the_first_cases_are_the_same_for_any_number() -> None:
-    few, many = (
-        [(number, repr(work.case), sampled) for number, work, sampled in cases_of("gemm", n, 7)]
-        for n in (2, 4)
-    )
-    assert few == many[:2]
 
 
 @pytest.mark.parametrize(("reason", "counted"), [("not provable", "unproven"), ("off", "failed")])

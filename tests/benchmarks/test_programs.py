@@ -1,10 +1,25 @@
-"""The list of the programs of benchmarks."""
+"""Programs of benchmarks on the CPU: what they call, write and print, and a wrong result."""
 
 from __future__ import annotations
 
+import csv
+from pathlib import Path
+from typing import Any
+
+import numpy as np
 import pytest
+from argand import herk
+from argand.softmax.problem import SOFTMAX_PRECISIONS
 
 from benchmarks.__main__ import main, programs
+from benchmarks.cpu_calls import __main__ as cpu_calls
+from benchmarks.cpu_calls import kinds
+from benchmarks.first_call import CALLS, FirstCall, prepared
+from benchmarks.gemm import ncu_table
+from benchmarks.pipeline import exceedances
+from tests.covers import examples
+from tools.docs.attack_tables import exceedances_table
+from workflow.workloads import KINDS
 
 
 def test_every_program_says_what_it_does(capsys: pytest.CaptureFixture[str]) -> None:
@@ -13,3 +28,100 @@ def test_every_program_says_what_it_does(capsys: pytest.CaptureFixture[str]) -> 
     assert [name for name, says in found.items() if not says.endswith((".", "`"))] == []
     assert main() == 0
     assert len(capsys.readouterr().out.splitlines()) == len(found)
+
+
+SMALL = {
+    "gemm": (8, 8, 32), "softmax": (4, 8), "dft": (2, 16), "gate": (9, 5), "solve": (8, 1),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("call", CALLS, ids=lambda call: call.name)
+def test_every_first_call_is_one_that_the_functions_take(call: FirstCall) -> None:
+    """On the CPU, with few elements: operations, precisions and types fit together."""
+    found = prepared(FirstCall(call.operation, call.precision, SMALL[call.operation]), np)()
+    array = found if isinstance(found, np.ndarray) or found is None else found[0]
+    assert array is None or np.isfinite(array).all()
+
+
+def test_names_tell_first_calls_apart() -> None:
+    assert len({call.name for call in CALLS}) == len(CALLS)
+
+
+PAGE = """==PROF== Connected to process 7
+"ID","Kernel Name","gpu__time_duration.sum","launch__registers_per_thread",\
+"launch__shared_mem_per_block",\
+"sm__pipe_tensor_op_hmma_cycles_active.avg.pct_of_peak_sustained_active",\
+"lts__t_bytes.sum.per_second","dram__bytes_read.sum",\
+"smsp__average_warps_issue_stalled_wait_per_issue_active.ratio",\
+"smsp__average_warps_issue_stalled_gmma_per_issue_active.ratio"
+"","","ns","register/thread","byte/block","%","byte/s","byte","inst","inst"
+"0","gemm_tf32(Arguments)","1,412,000","168","229,376","95.04","7.1e12","5,000,000,000","0.5","3.25"
+"1","gemm_pack","40,600","32","0","n/a","","n/a","0.1",""
+"""
+
+
+def test_a_profile_has_a_line_a_kernel() -> None:
+    header, product, packing = ncu_table.table([("tf32 4096x4096x4096", PAGE)])
+    assert header.split(" | ") == list(ncu_table.COLUMNS)
+    assert product.split(" | ") == [
+        "tf32 4096x4096x4096", "gemm_tf32", "1412.0", "168", "224.0", "95.0", "-", "7.10", "-",
+        "5000", "-", "-", "gmma 3.25, wait 0.50",
+    ]  # fmt: skip
+    assert packing.split(" | ")[1:6] == ["gemm_pack", "40.6", "32", "0.0", "-"]
+
+
+def test_the_table_of_profiles(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page = tmp_path / "page.csv"
+    page.write_text(PAGE)
+    assert ncu_table.main([f"bf16 8x8x8={page}"]) == 0
+    assert capsys.readouterr().out.count("bf16 8x8x8") == 2
+    assert ncu_table.main([]) == 0
+    assert capsys.readouterr().out.split() == ncu_table.metrics()
+
+
+GIVEN = ["--cases", "2", "--seed", "3", "--seconds", "0.0001"]
+
+
+def test_calls_on_the_cpu_have_rows_that_are_those_of_numpy(tmp_path: Path) -> None:
+    path = tmp_path / "calls.csv"
+    assert cpu_calls.main([*GIVEN, "--csv", str(path)]) == 0
+    rows = list(csv.DictReader(path.read_text().splitlines()))
+    assert [row["operation"] for row in rows] == [kind for kind in cpu_calls.KINDS for _ in "12"]
+    for row in rows:
+        assert row["verified"] == "True"
+        quotient = float(row["numpy_us"]) / float(row["time_us"])
+        np.testing.assert_allclose(float(row["ratio"]), quotient, rtol=1e-9)
+
+
+def test_a_wrong_call_on_the_cpu_is_not_verified(monkeypatch: pytest.MonkeyPatch) -> None:
+    def wrong(x: Any) -> Any:
+        found = herk(x)
+        found[..., -1, 0] += 1e-2 * np.abs(found).max()
+        return found
+
+    monkeypatch.setattr(kinds, "herk", wrong)
+    assert cpu_calls.main([*GIVEN, "--kinds", "herk"]) == 1
+
+
+CASES = examples(15)
+
+
+@pytest.mark.parametrize("kind", exceedances.DRAWN)
+def test_random_cases_are_within_their_bounds(kind: str) -> None:
+    rows, ratios, said = exceedances.run(exceedances.Task(kind, range(100, 100 + CASES), 3, "cpu"))
+    assert said == []
+    assert [row.precision for row in rows] == list(KINDS[kind].case_type.precision_names)
+    assert {row.cases for row in rows} == {CASES}
+    assert all(ratio >= 1 for found in ratios.values() for ratio in found)
+
+
+def test_exceedances_are_written_as_the_page_shows_them(tmp_path: Path) -> None:
+    path = tmp_path / "exceedances-cpu.csv"
+    given = ["--cases", "3", "--kinds", "softmax", "--jobs", "1", "--seed", "5"]
+    assert exceedances.main([*given, "--out", str(path)]) == 0
+    with path.open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert [(row["precision"], row["cases"]) for row in rows] == [
+        (p, "3") for p in SOFTMAX_PRECISIONS
+    ]
+    assert "| softmax | fp32 | 3 | 0 | 0 |" in exceedances_table(tmp_path)

@@ -1,19 +1,17 @@
-"""The roofline: what is drawn of a CSV, and that labels keep apart."""
+"""The roofline: what is drawn of a CSV."""
 
 from __future__ import annotations
 
 import json
 import xml.etree.ElementTree as ElementTree
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
-from argand import PRECISIONS
 from argand.runtime.measuring.ceilings import Ceilings, operand_formats
 
 from benchmarks.gemm import roofline
-from benchmarks.gemm.roofline import drawn, intensity, roofline_figure
+from benchmarks.gemm.roofline import drawn, intensity
 from benchmarks.harness.recorded import read_rows
 from benchmarks.harness.rows import write_csv
 from workflow.records import BenchmarkRecord
@@ -58,33 +56,6 @@ def test_drawn_are_ours_and_the_best_peer_of_each_precision(rows: list[dict[str,
     assert intensity(rows[0]) == pytest.approx(1365)
 
 
-def test_points_of_the_largest_product_and_roofs_have_names(rows: list[dict[str, Any]]) -> None:
-    figure = roofline_figure(rows, CEILINGS)
-    figure.draw_without_rendering()
-    names = {text.get_text() for text in figure.axes[0].texts}
-    assert {
-        "argand tf32 380", "argand bf16 690", "argand bf16, half in 720", "torch-real tf32 320",
-        "tf32 400", "bf16 400", "copy 4000 GB/s", "4096x4096x4096\n64x64x64",
-    } <= names  # fmt: skip
-    assert not any("100" in name for name in names)
-
-
-def test_labels_keep_apart_and_in_order() -> None:
-    expected = [0.5, 0.51, 0.9, 0.505, 0.1]
-    places = roofline._spread(expected, 0.05)
-    in_order = sorted(range(5), key=lambda index: expected[index])
-    found = [places[index] for index in in_order]
-    assert all(after - before >= 0.05 - 1e-12 for before, after in pairwise(found))
-    assert (places[4], places[2]) == (0.1, 0.9)
-    assert sum(places[index] for index in (0, 1, 3)) == pytest.approx(1.515)
-
-
-def test_a_split_lowers_the_roof_by_its_products() -> None:
-    for precision in PRECISIONS.values():
-        expected = 400.0 / len(precision.products)
-        assert roofline._roof(precision.name, CEILINGS) == expected
-
-
 def test_the_command_writes_an_svg(tmp_path: Path) -> None:
     write_csv(tmp_path / "gemm.csv", ROWS)
     (tmp_path / "limits.json").write_text(CEILINGS.to_json())
@@ -93,8 +64,3 @@ def test_the_command_writes_an_svg(tmp_path: Path) -> None:
     root = ElementTree.parse(out).getroot()
     assert root.tag == "{http://www.w3.org/2000/svg}svg"
     assert json.loads((tmp_path / "limits.json").read_text())["device"] == "a card"
-
-
-def test_nothing_to_draw_is_an_error() -> None:
-    with pytest.raises(ValueError, match="no row of the CSV is verified"):
-        roofline_figure([], CEILINGS)

@@ -21,10 +21,9 @@ from benchmarks.sweep import __main__ as command
 from benchmarks.sweep import measuring
 from benchmarks.sweep.case import Case
 from benchmarks.sweep.compiling import with_plans
-from benchmarks.sweep.draws import SWEEPS, drawn
+from benchmarks.sweep.draws import drawn
 from benchmarks.sweep.in_turn import Task, timed_in_turn
 from benchmarks.sweep.measuring import measured
-from benchmarks.sweep.recorded import TITLES
 
 
 def _slower_and_slower() -> Callable[..., Queued]:
@@ -66,19 +65,6 @@ def test_long_calls_have_few_rows_that_lie_apart() -> None:
     places = [place for place, row in enumerate(rows) if row == "long1"]
     assert min(b - a for a, b in pairwise(places)) > 1
     assert places[-1] - places[0] > len(rows) // 2
-
-
-def test_a_first_time_that_was_too_long_shortens_one_row() -> None:
-    lengths: list[int] = []
-
-    def measure(_: Calls, rows: int, length: int) -> Queued:
-        lengths.append(length)
-        return Queued([3e-6] * rows, [1e-5] * rows, held=True)
-
-    (found,) = timed_in_turn([Task([lambda: None], 0.7)], measure=measure)
-    assert lengths[:2] == [1, 32]
-    assert set(lengths[1:]) == {32}
-    assert len(found.seconds) == len(lengths) >= 9
 
 
 def test_rows_that_waited_for_the_host_do_not_count_beside_others() -> None:
@@ -195,10 +181,6 @@ def test_a_run_that_ends_early_keeps_the_rows_of_cases_before(
         command.main(["small", "--seed", "8", "--device", "cpu", "--csv", str(path)])
     with path.open() as file:
         assert {row["shape"] for row in csv.DictReader(file)} == {case.shape for case in cases[:2]}
-
-
-def test_every_sweep_has_a_title() -> None:
-    assert tuple(TITLES) == SWEEPS
 
 
 @pytest.mark.parametrize(
