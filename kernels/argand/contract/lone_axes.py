@@ -25,12 +25,11 @@ def reduced(x: Any, labels: str, lone: str, *, double: bool) -> tuple[Any, str]:
 
 
 def _summed(x: Any, axes: tuple[int, ...], double: bool) -> Any:
-    """Return sums in fp32 or fp64: those of 16 bits would overflow.
+    """Return sums in fp32 or fp64: those of 16 bits would overflow, and those of integers wrap.
 
-    Libraries add integers as integers of 64 bits, which would make a product one of fp64.
+    Integers are added in fp64, where the library has it, and make no product one of fp64.
     """
     least = type_like(x, "float", double=double)
     if kind_of(x.dtype) in "fcV":  # V: JAX's bfloat16
         return x.sum(axis=axes, dtype=namespace(x).promote_types(x.dtype, least))
-    made = x.sum(axis=axes)
-    return made if double else converted(made, least)
+    return converted(x.sum(axis=axes, dtype=type_like(x, "float", double=True)), least)

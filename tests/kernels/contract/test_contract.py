@@ -126,6 +126,8 @@ def test_axes_of_one_operand_are_summed_in_the_type_of_the_product() -> None:
     many = contract("ij,k->ik", np.full((1, 600), 127, np.int8), np.ones(1, np.float32))
     assert many.dtype == np.complex64  # as without the sum
     assert many == 127 * 600
+    for large in (np.full((1, 4), 2**62), np.full((1, 4), 2**63, np.uint64)):  # wrap in 64 bits
+        assert contract("ij,k->ik", large, np.ones(1, np.float32)) == 4 * float(large[0, 0])
 
 
 def test_a_number_as_bias_leaves_the_type_of_the_data() -> None:

@@ -104,3 +104,5 @@ def test_sums_and_numbers_of_jax() -> None:
         np.testing.assert_array_equal(found, np.full((2, 1), 4 * 3e4))
         eye = jax.numpy.eye(2, dtype="complex64")
         assert contract("ij,jk->ik", eye, eye, bias=0.5).dtype == np.complex64
+    large = jax.numpy.full((1, 4), 2**30, "int32")  # JAX adds those in 32 bits, where they wrap
+    assert contract("ij,k->ik", large, jax.numpy.ones(1)) == 2**32
