@@ -17,7 +17,7 @@ from benchmarks.peers import Candidate
 from benchmarks.sweep.case import Assess, Case
 from benchmarks.sweep.verdicts import by_bound
 from workflow.accuracy import Accuracy
-from workflow.circuits import plain_answers
+from workflow.circuits import plain_readout
 
 Ask = Literal["shots", "marginals", "random Pauli strings", "diagonal Pauli strings"]
 LINES = "numpy lines"
@@ -76,7 +76,7 @@ class ReadoutCase(Case):
             return [self._candidate(LINES, partial(_plain_marginals, self._chosen))]
         if device.backend == "cuda":
             return []
-        return [self._candidate(LINES, lambda state: plain_answers.expectation(
+        return [self._candidate(LINES, lambda state: plain_readout.expectation(
             state, self._strings
         ))]  # fmt: skip
 
@@ -86,10 +86,10 @@ class ReadoutCase(Case):
         if self._ask == "shots":
             return partial(_assess_shots, sample(on_host(state), self._count, seed=_SEED))
         if self._ask == "marginals":
-            bound, exact = 2 * bound, plain_answers.marginals(state, self._chosen)
+            bound, exact = 2 * bound, plain_readout.marginals(state, self._chosen)
         else:
             bound += expectation_bound(self._qubits, str(state.dtype), device.backend)
-            exact = plain_answers.expectation(state, self._strings[:_CHECKED_STRINGS])
+            exact = plain_readout.expectation(state, self._strings[:_CHECKED_STRINGS])
         exact = on_host(exact)
 
         def assess(result: Any, candidate: Candidate) -> Accuracy:

@@ -10,7 +10,7 @@ McDiarmid ("On the method of bounded differences", 1989) it exceeds its mean by 
 T)) with a probability of at most d.
 
 Rounding moves a state by at most e of its norm, and so each answer by (2 + e) e, as in
-`answer_accuracy`, and the probability of each jump as much, after which a trajectory is another.
+`readout_accuracy`, and the probability of each jump as much, after which a trajectory is another.
 """
 
 from __future__ import annotations

@@ -6,10 +6,10 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from workflow.config.answer_case import ANSWERS, AnswerCase
 from workflow.config.circuit import Circuit
 from workflow.config.file_input import DatasetRef, FileInput
 from workflow.config.model import Model
+from workflow.config.readout_case import ANSWERS, AnswerCase
 
 MOST_TRAJECTORIES = 10_000_000
 

@@ -26,8 +26,8 @@ from workflow.circuits.initial_states import random_state, zero_state
 from workflow.circuits.provenance import with_circuit
 from workflow.circuits.registers import named_qubits, qubits_of
 from workflow.circuits.resets import check_resets, first_resets
-from workflow.config.answer_case import ANSWERS
 from workflow.config.case import Case
+from workflow.config.readout_case import ANSWERS
 from workflow.config.statevector_case import StatevectorCase
 from workflow.data import Array, Coordinate, Product, Staged, blank, numbered
 from workflow.drawn import Drawn, Stretched
@@ -77,7 +77,7 @@ class Statevector(Workload):
         """See `Workload.for_case`: the state, or what it is asked for."""
         if case.answer is None:
             return cls
-        from workflow.workloads.state_answers import StateAnswers
+        from workflow.workloads.state_readout import StateAnswers
 
         return StateAnswers.for_case(case)
 
@@ -93,7 +93,7 @@ class Statevector(Workload):
     @classmethod
     def drawn_variant(cls, rng: np.random.Generator, variant: str) -> dict[str, Any]:
         """See `Workload.drawn_variant`."""
-        from workflow.workloads.state_answers import drawn_answer
+        from workflow.workloads.state_readout import drawn_answer
 
         return drawn_answer(rng, variant, cls.drawn(rng))
 

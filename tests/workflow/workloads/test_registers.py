@@ -20,7 +20,7 @@ from workflow.circuits.registers import MOST_OUTCOMES, classical_bits, named_qub
 from workflow.data import Product
 from workflow.files.input_error import InputError
 from workflow.preflight.check import check_study
-from workflow.workloads.state_answers import _norm
+from workflow.workloads.state_readout import _norm
 
 HEAD = 'OPENQASM 2.0;\ninclude "qelib1.inc";\n'
 TWO = HEAD + (

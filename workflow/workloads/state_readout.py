@@ -14,11 +14,11 @@ from argand.readout.api import basis_states
 from argand.readout.problem import chosen_qubits, parse_pauli
 
 from workflow.accuracy import Accuracy
-from workflow.accuracy.answer_accuracy import AnswerReference, assess_answer
+from workflow.accuracy.readout_accuracy import AnswerReference, assess_answer
 from workflow.accuracy.state_accuracy import StateBounds, state_bounds
-from workflow.circuits import plain_answers
+from workflow.circuits import plain_readout
 from workflow.circuits.registers import classical_bits, named_qubits, qubits_of
-from workflow.config.answer_case import ANSWERS
+from workflow.config.readout_case import ANSWERS
 from workflow.data import Array, Coordinate, Product, Staged, blank, is_blank, numbered
 from workflow.drawn import Stretched
 from workflow.figures import pictures
@@ -99,7 +99,7 @@ class StateAnswers(Statevector):
         """See `Workload.for_case`: answers of one state, or means over noisy ones."""
         if case.noise is None:
             return cls
-        from workflow.workloads.noisy_answers import NoisyAnswers
+        from workflow.workloads.noisy_readout import NoisyAnswers
 
         return NoisyAnswers
 
@@ -184,11 +184,11 @@ class StateAnswers(Statevector):
 
     def _plain(self, state: Any) -> Any:
         if self.case.shots is not None:
-            return plain_answers.shots(state, self._uniforms())
+            return plain_readout.shots(state, self._uniforms())
         if self.case.observables is not None:
             strings, coefficients = zip(*self.case.paulis(), strict=True)
-            return plain_answers.expectation(state, strings, coefficients)
-        return plain_answers.marginals(state, self.case.probabilities or ())
+            return plain_readout.expectation(state, strings, coefficients)
+        return plain_readout.marginals(state, self.case.probabilities or ())
 
     def _uniforms(self) -> Array:
         """Return the shots' numbers in [0, 1), ascending: those that `argand.sample` draws."""
@@ -200,12 +200,12 @@ class StateAnswers(Statevector):
         exact = super().reference(staged)
         state, none = exact.values, np.empty(0)
         if self.case.shots is not None:
-            values, scale = plain_answers.running_sums(state), self._uniforms()
+            values, scale = plain_readout.running_sums(state), self._uniforms()
         elif self.case.observables is not None:
             strings, coefficients = zip(*self.case.paulis(), strict=True)
-            values, scale = plain_answers.expectation(state, strings), np.array(coefficients)
+            values, scale = plain_readout.expectation(state, strings), np.array(coefficients)
         else:
-            values, scale = plain_answers.marginals(state, self.case.probabilities or ()), none
+            values, scale = plain_readout.marginals(state, self.case.probabilities or ()), none
         return AnswerReference(self.case.answer or "", qubits_of(staged), exact.norm, values, scale)
 
     def assess(

@@ -12,7 +12,7 @@ from argand import Device, Gate, Precision, run_trajectories
 from workflow.accuracy import Accuracy
 from workflow.accuracy.noise_accuracy import NoiseReference, assess_means, least_trajectories
 from workflow.circuits import density_matrix, fused_gates
-from workflow.circuits import trajectory_answers as means
+from workflow.circuits import trajectory_readout as means
 from workflow.circuits.fused_gates import TargetedGate
 from workflow.circuits.registers import qubits_of
 from workflow.data import Array, Coordinate, Product, Staged, blank, is_blank
@@ -20,7 +20,7 @@ from workflow.files.input_error import InputError
 from workflow.implementation import Implementation, Shape
 from workflow.inputs import operands
 from workflow.workloads.base import NOTHING
-from workflow.workloads.state_answers import StateAnswers
+from workflow.workloads.state_readout import StateAnswers
 
 if TYPE_CHECKING:
     from workflow.config.statevector_case import Noise

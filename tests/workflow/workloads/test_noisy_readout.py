@@ -14,11 +14,11 @@ from matplotlib.figure import Figure
 
 from tests.workflow.workloads.on_cpu import computed
 from workflow.circuits import density_matrix
-from workflow.circuits import trajectory_answers as means
+from workflow.circuits import trajectory_readout as means
 from workflow.circuits.fused_gates import TargetedGate
 from workflow.files.input_error import InputError
 from workflow.workloads import KINDS, workload_of
-from workflow.workloads.noisy_answers import NoisyAnswers
+from workflow.workloads.noisy_readout import NoisyAnswers
 
 RANDOM = {"name": "random", "qubits": 4, "depth": 4, "seed": 2}
 NOISE = {"depolarising": 0.05, "damping": 0.1, "trajectories": 8000}

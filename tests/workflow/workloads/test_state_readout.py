@@ -17,7 +17,7 @@ from tests.workflow.workloads.test_statevector_workload import OUTCOMES
 from workflow.files.input_error import InputError
 from workflow.steps.pieces import sizes
 from workflow.workloads import KINDS, workload_of
-from workflow.workloads.state_answers import StateAnswers
+from workflow.workloads.state_readout import StateAnswers
 
 RANDOM = {"name": "random", "qubits": 7, "depth": 6, "seed": 2}
 GHZ = {"name": "ghz", "qubits": 5}
