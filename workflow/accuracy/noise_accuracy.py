@@ -1,6 +1,6 @@
 """The assessment of means over trajectories of a noisy circuit, against its density matrix.
 
-Trajectories are independent, and each answers with numbers in [-1, 1] (Pauli strings) or with
+Trajectories are independent, and each has values in [-1, 1] (Pauli strings) or
 probabilities that sum to 1: those of a shot are 1 of its basis state and 0 of the others. So by
 Hoeffding ("Probability inequalities for sums of bounded random variables", 1963) the means of m
 strings over T trajectories all lie within sqrt(2 ln(2 m / d) / T) of what they estimate but with a
@@ -9,7 +9,7 @@ probability d. The total variation distance of K probabilities has a mean of at 
 McDiarmid ("On the method of bounded differences", 1989) it exceeds its mean by sqrt(ln(1 / d) / (2
 T)) with a probability of at most d.
 
-Rounding moves a state by at most e of its norm, and so each answer by (2 + e) e, as in
+Rounding moves a state by at most e of its norm, and so each value by (2 + e) e, as in
 `readout_accuracy`, and the probability of each jump as much, after which a trajectory is another.
 """
 
@@ -37,10 +37,10 @@ that is drawn, and its product."""
 
 @dataclass(frozen=True)
 class NoiseReference:
-    """Answers of the density matrix.
+    """The readout of the density matrix.
 
     Attributes:
-        answer: ``observables``, ``probabilities``, or ``shots``, of which the answers are the
+        readout: ``observables``, ``probabilities``, or ``shots``, of which the values are the
             shares of all basis states.
         qubits: of the state.
         trajectories: how many were averaged; ``channels`` is how many each went through.
@@ -49,7 +49,7 @@ class NoiseReference:
         fidelity: <psi|rho|psi> of the state psi without noise.
     """
 
-    answer: str
+    readout: str
     qubits: int
     trajectories: int
     channels: int
@@ -61,7 +61,7 @@ class NoiseReference:
 def assess_means(
     reference: NoiseReference, result: Array, precision: Precision, state: StateBounds
 ) -> Accuracy:
-    """Verify means and standard errors (2, answers + 1), the last answer being the fidelity.
+    """Verify means and standard errors (2, values + 1), the last value being the fidelity.
 
     The error, ``rel_frobenius`` in records, is the largest error of an expectation value over its
     coefficient, or the total variation distance of the probabilities.
@@ -72,7 +72,7 @@ def assess_means(
     same_shape(result, (2, len(reference.values) + 1))
     checks.require(bool(np.isfinite(result).all()), "a mean or a standard error is not finite")
     got, errors = np.where(np.isfinite(result), result, 0).astype(float)
-    count, strings = reference.trajectories, reference.answer == "observables"
+    count, strings = reference.trajectories, reference.readout == "observables"
     apart = got[:-1] / reference.scale - reference.values
     # Values in [-1, 1] have a variance of at most 1, and a sample's is larger by T / (T - 1).
     spread = errors / np.append(np.abs(reference.scale), 1) * math.sqrt(count - 1)
@@ -82,10 +82,10 @@ def assess_means(
         error, worst = float(np.abs(apart).max()), 2.0
     else:
         checks.require(bool((got >= 0).all()), "a probability is negative")
-        if reference.answer == "shots":
+        if reference.readout == "shots":
             _require_counts(checks, count * got[:-1], count)
         error, worst = float(np.abs(apart).sum() / 2), 1.0
-    statistical = _sampling_error(reference.answer, len(apart), count)
+    statistical = _sampling_error(reference.readout, len(apart), count)
     rounding = _rounding(reference, precision, state.probable)
     off = abs(got[-1] - reference.fidelity)
     allowed = _of_means(1.0, 1, count) + rounding
@@ -101,16 +101,16 @@ def assess_means(
     )
 
 
-def least_trajectories(answer: str, answers: int) -> int:
-    """Return the fewest trajectories whose means of so many answers can be proved."""
-    return math.ceil((_sampling_error(answer, answers, 1) / PROVABLE) ** 2)
+def least_trajectories(readout: str, values: int) -> int:
+    """Return the fewest trajectories whose means of so many values can be proved."""
+    return math.ceil((_sampling_error(readout, values, 1) / PROVABLE) ** 2)
 
 
-def _sampling_error(answer: str, answers: int, count: int) -> float:
-    """Return how far means of answers over trajectories are off but with `FAILURE`."""
-    if answer == "observables":
-        return _of_means(2.0, answers, count)
-    return math.sqrt(answers / count) / 2 + _of_means(1.0, 0.5, count)
+def _sampling_error(readout: str, values: int, count: int) -> float:
+    """Return how far means of values over trajectories are off but with `FAILURE`."""
+    if readout == "observables":
+        return _of_means(2.0, values, count)
+    return math.sqrt(values / count) / 2 + _of_means(1.0, 0.5, count)
 
 
 def _require_counts(checks: Checks, counts: Array, shots: int) -> None:
@@ -129,5 +129,5 @@ def _rounding(reference: NoiseReference, precision: Precision, e: float) -> floa
     """Return how far rounding moves a mean: by the states, and by jumps of another probability."""
     u = 2.0**-53 if precision.output == "complex128" else 2.0**-24
     off = e + _ROUNDINGS * u * reference.channels
-    edges = 2.0**reference.qubits * _EDGE * UNIT_ROUNDOFF if reference.answer == "shots" else 0.0
+    edges = 2.0**reference.qubits * _EDGE * UNIT_ROUNDOFF if reference.readout == "shots" else 0.0
     return (2 + off) * off * (1 + reference.channels) + 2 * sum_bound(reference.qubits) + edges

@@ -1,4 +1,4 @@
-"""The assessment of what a state answers: counts, expectation values, marginal probabilities.
+"""The assessment of the readout of a state: counts, expectation values, marginal probabilities.
 
 A state that is off by e times the norm r of the true one is bounded by `state_accuracy`. It moves
 an expectation value of a Pauli string by at most (2 + e) e r^2, because the string is unitary;
@@ -29,34 +29,34 @@ MEASURES = (
 
 
 @dataclass(frozen=True)
-class AnswerReference:
-    """Answers of the exact state.
+class ReadoutReference:
+    """The readout of the exact state.
 
     Attributes:
-        answer: ``shots``, ``observables`` or ``probabilities``.
+        readout: ``shots``, ``observables`` or ``probabilities``.
         qubits: of the state; ``norm`` is its 2-norm.
         values: expectation values without coefficients, marginals, or the running sums of |a|^2.
         scale: coefficients of observables; of shots their ascending numbers in [0, 1); else empty.
     """
 
-    answer: str
+    readout: str
     qubits: int
     norm: float
     values: Array
     scale: Array
 
 
-def assess_answer(
-    reference: AnswerReference,
+def assess_readout(
+    reference: ReadoutReference,
     result: Array,
     precision: Precision,
     state: StateBounds,
     *,
     backend: str,
 ) -> Accuracy:
-    """Verify an answer by the bounds of its state, which are relative to r.
+    """Verify a readout by the bounds of its state, which are relative to r.
 
-    The error, ``rel_frobenius`` in records, is that of the answer's kind. It is, for expectation
+    The error, ``rel_frobenius`` in records, is that of the readout's kind. It is, for expectation
     values, the largest |error| over |coefficient| r^2; of marginals their total variation distance
     over r^2; of shots the largest distance of a shot's number from the interval of the running sums
     that its basis state has: shots and numbers are both ascending, so each shot is verified by
@@ -65,12 +65,12 @@ def assess_answer(
     Raises ValueError where the shape differs.
     """
     result, checks = np.asarray(result), Checks()
-    shots = reference.answer == "shots"
+    shots = reference.readout == "shots"
     same_shape(result, (reference.scale if shots else reference.values).shape)
-    checks.require(bool(np.isfinite(result).all()), "an answer is not finite")
+    checks.require(bool(np.isfinite(result).all()), "a value is not finite")
     got = np.where(np.isfinite(result), result, 0).astype(float)
     measure = {"shots": _of_shots, "observables": _of_strings, "probabilities": _of_marginals}
-    error, distance = measure[reference.answer](reference, got, checks)
+    error, distance = measure[reference.readout](reference, got, checks)
     worst, probable = (
         _allowed(reference, precision, backend, bound) for bound in (state.worst, state.probable)
     )
@@ -83,35 +83,37 @@ def assess_answer(
     )
 
 
-def _allowed(reference: AnswerReference, precision: Precision, backend: str, e: float) -> float:
-    """Return the bound of an answer of a state that is off by at most e r."""
+def _allowed(reference: ReadoutReference, precision: Precision, backend: str, e: float) -> float:
+    """Return the bound of a readout of a state that is off by at most e r."""
     qubits = reference.qubits
-    if reference.answer == "shots":
+    if reference.readout == "shots":
         # Integer weights, then the running sums of the reference and the numbers of the shots.
         return e + 2.0 ** (qubits - 61) + (2.0**qubits + 8) * UNIT_ROUNDOFF
     own = sum_bound(qubits)
-    if reference.answer == "observables":
+    if reference.readout == "observables":
         own += expectation_bound(qubits, precision.output, backend)
         return (2 + e) * e + own * (1 + e) ** 2
     return (2 + e) * e / 2 + own * (1 + e) ** 2
 
 
 def _of_strings(
-    reference: AnswerReference, got: Array, checks: Checks
+    reference: ReadoutReference, got: Array, checks: Checks
 ) -> tuple[float, float | None]:
     found = got / reference.scale - reference.values
     return float(np.abs(found).max() / reference.norm**2), None
 
 
 def _of_marginals(
-    reference: AnswerReference, got: Array, checks: Checks
+    reference: ReadoutReference, got: Array, checks: Checks
 ) -> tuple[float, float | None]:
     checks.require(bool((got >= 0).all()), "a probability is negative")
     distance = float(np.abs(got - reference.values).sum() / 2 / reference.norm**2)
     return distance, distance
 
 
-def _of_shots(reference: AnswerReference, got: Array, checks: Checks) -> tuple[float, float | None]:
+def _of_shots(
+    reference: ReadoutReference, got: Array, checks: Checks
+) -> tuple[float, float | None]:
     states = np.clip(got, 0, 2**reference.qubits - 1).astype(np.int64)
     checks.require(bool((states == got).all()), "a shot is not a basis state")
     checks.require(bool((np.diff(states) >= 0).all()), "shots are not in ascending order")

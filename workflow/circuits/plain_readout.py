@@ -1,4 +1,4 @@
-"""Answers of a state by NumPy or CuPy alone, in fp64 and in blocks: what ours are compared with."""
+"""Readout of a state by NumPy or CuPy alone, in fp64 and in blocks: what ours are compared with."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The keys of what a state is asked for, in place of its amplitudes."""
+"""The keys of readout: what a state is asked for in place of its amplitudes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from workflow.config.case import Case
 from workflow.config.model import Model
 from workflow.config.text_forms import text_like
 
-ANSWERS = ("shots", "observables", "probabilities")
+READOUTS = ("shots", "observables", "probabilities")
 _MOST_OUTCOMES = 30
 """Qubits of marginal probabilities at most: 8 GiB of them."""
 PauliString = Annotated[
@@ -35,8 +35,8 @@ class Observable(Model):
         return self
 
 
-class AnswerCase(Case):
-    """A state that may be asked for one kind of answer."""
+class ReadoutCase(Case):
+    """A state that may be asked for one kind of readout."""
 
     shots: int | None = Field(
         None, ge=1, le=MOST_SHOTS,
@@ -57,9 +57,9 @@ class AnswerCase(Case):
     )  # fmt: skip
 
     @property
-    def answer(self) -> str | None:
+    def readout(self) -> str | None:
         """The key of what is asked for; None for the amplitudes."""
-        return next((name for name in ANSWERS if getattr(self, name) is not None), None)
+        return next((name for name in READOUTS if getattr(self, name) is not None), None)
 
     def paulis(self) -> list[tuple[str, float]]:
         """Return the Pauli strings and their coefficients."""
@@ -69,8 +69,8 @@ class AnswerCase(Case):
         ]
 
     @model_validator(mode="after")
-    def _one_answer(self) -> AnswerCase:
-        given = [name for name in ANSWERS if getattr(self, name) is not None]
+    def _one_readout(self) -> ReadoutCase:
+        given = [name for name in READOUTS if getattr(self, name) is not None]
         if len(given) > 1:
             raise ValueError(
                 f"{' and '.join(given)} must not be given together: a workload has one product, so "

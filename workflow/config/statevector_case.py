@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 from workflow.config.circuit import Circuit
 from workflow.config.file_input import DatasetRef, FileInput
 from workflow.config.model import Model
-from workflow.config.readout_case import ANSWERS, AnswerCase
+from workflow.config.readout_case import READOUTS, ReadoutCase
 
 MOST_TRAJECTORIES = 10_000_000
 
@@ -48,7 +48,7 @@ class Noise(Model):
         return self
 
 
-class StatevectorCase(AnswerCase):
+class StatevectorCase(ReadoutCase):
     """The evolution of a state of n qubits by a circuit, its gates fused.
 
     Basis states are numbered as in Qiskit: qubit 0 is the least significant bit.
@@ -85,13 +85,13 @@ class StatevectorCase(AnswerCase):
         return self
 
     @model_validator(mode="after")
-    def _noise_is_answered(self) -> StatevectorCase:
+    def _noise_is_read_out(self) -> StatevectorCase:
         if self.noise is None:
             return self
-        if self.answer is None:
-            raise ValueError(f"noise must have one of {', '.join(ANSWERS)} to answer, got none")
+        if self.readout is None:
+            raise ValueError(f"noise must have one of {', '.join(READOUTS)} to read out, got none")
         if self.shots is None and self.noise.trajectories is None:
-            raise ValueError(f"noise.trajectories must be given with {self.answer}, got none")
+            raise ValueError(f"noise.trajectories must be given with {self.readout}, got none")
         if self.shots is not None:
             self._check_noisy_shots(self.shots, self.noise)
         given = [name for name in ("fuse", "initial", "input") if name in self.model_fields_set]

@@ -1,4 +1,4 @@
-"""Answers of a noisy circuit: `statevector` with ``noise``."""
+"""Readout of a noisy circuit: `statevector` with ``noise``."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from workflow.files.input_error import InputError
 from workflow.implementation import Implementation, Shape
 from workflow.inputs import operands
 from workflow.workloads.base import NOTHING
-from workflow.workloads.state_readout import StateAnswers
+from workflow.workloads.state_readout import StateReadout
 
 if TYPE_CHECKING:
     from workflow.config.statevector_case import Noise
 
 
-class NoisyAnswers(StateAnswers):
+class NoisyReadout(StateReadout):
     """Means over trajectories of expectation values or marginals, or counts; with standard errors.
 
-    The result is (2, answers + 1): means, then standard errors; the last answer is the fidelity to
-    the state without noise. Answers of counts are the shares of all basis states.
+    The result is (2, values + 1): means, then standard errors; the last value is the fidelity to
+    the state without noise. Values of counts are the shares of all basis states.
     """
 
     def check(self, upstream: Mapping[str, Product] = NOTHING) -> None:
@@ -55,14 +55,14 @@ class NoisyAnswers(StateAnswers):
                 "argand.run_trajectories takes more"
             )
         if self.case.observables is not None:
-            answers = len(self.case.observables)
+            values = len(self.case.observables)
         else:
-            answers = 2 ** len(self.case.probabilities or range(qubits))
-        least = least_trajectories(self.case.answer or "", answers)
+            values = 2 ** len(self.case.probabilities or range(qubits))
+        least = least_trajectories(self.case.readout or "", values)
         if self.trajectories < least and not self.case.allow_unproven:
             key = "noise.trajectories" if self.case.shots is None else "shots"
             raise InputError(
-                f"{key} must be at least {least} to prove a digit of {answers} means, got "
+                f"{key} must be at least {least} to prove a digit of {values} means, got "
                 f"{self.trajectories}; to have what is unproven, name a precision and set "
                 "allow_unproven: true"
             )
@@ -83,8 +83,8 @@ class NoisyAnswers(StateAnswers):
     def result_shape(self, outline: Staged) -> tuple[int, ...]:
         """See the class."""
         shots = self.case.shots is not None
-        answers = 2 ** qubits_of(outline) if shots else super().result_shape(outline)[0]
-        return (2, answers + 1)
+        values = 2 ** qubits_of(outline) if shots else super().result_shape(outline)[0]
+        return (2, values + 1)
 
     def shape(self, staged: Staged, precision: Precision) -> Shape:
         """Return the work of all trajectories, each gate by itself.
@@ -97,11 +97,11 @@ class NoisyAnswers(StateAnswers):
         return replace(found, flops=found.flops * count, bytes_moved=float(written))
 
     def argand(self, staged: Staged, precision: Precision, device: Device) -> Implementation:
-        """Return means of the answers of `argand.run_trajectories`, some at a time."""
+        """Return means of the readout of `argand.run_trajectories`, some at a time."""
         qubits, gates = qubits_of(staged), fused_gates.gates_in(staged.operands)
         given = [Gate(gate.matrix, gate.targets) for gate in gates]
         pure = density_matrix.pure_state(qubits, gates)
-        answer = means.together([self._of_states(gates), means.overlap(pure)])
+        readout = means.together([self._of_states(gates), means.overlap(pure)])
         seed, noise = self.shots_seed(), self.noise
 
         def states(first: int, some: int) -> Any:
@@ -111,15 +111,15 @@ class NoisyAnswers(StateAnswers):
             )  # fmt: skip
 
         def compute(_: Mapping[str, Any]) -> Any:
-            return means.averaged(states, answer, self.trajectories, 2**qubits)
+            return means.averaged(states, readout, self.trajectories, 2**qubits)
 
         def prepare(given: Mapping[str, Array]) -> Mapping[str, Array]:
             return operands.cast({"state": given["state"]}, precision)
 
-        algorithm = f"{self.trajectories} trajectories gate by gate, then {self.case.answer}"
+        algorithm = f"{self.trajectories} trajectories gate by gate, then {self.case.readout}"
         return Implementation.ours(precision, algorithm, compute, prepare)
 
-    def _of_states(self, gates: Sequence[TargetedGate]) -> means.Answer:
+    def _of_states(self, gates: Sequence[TargetedGate]) -> means.Readout:
         if self.case.observables is not None:
             return means.expectation(self.case.paulis())
         if self.case.shots is not None:
@@ -131,7 +131,7 @@ class NoisyAnswers(StateAnswers):
         return []
 
     def reference(self, staged: Staged) -> NoiseReference:  # type: ignore[override]
-        """Return the density matrix in fp64 by NumPy, and what it answers."""
+        """Return the density matrix in fp64 by NumPy, and its readout."""
         qubits, gates = qubits_of(staged), fused_gates.gates_in(staged.operands)
         rho = density_matrix.noisy_density(
             qubits, gates, self.noise.depolarising, self.noise.damping
@@ -145,7 +145,7 @@ class NoisyAnswers(StateAnswers):
             values = density_matrix.marginals(rho, self.case.probabilities or range(qubits))
             scale = np.ones_like(values)
         return NoiseReference(
-            self.case.answer or "", qubits, self.trajectories, _channels(gates), values, scale,
+            self.case.readout or "", qubits, self.trajectories, _channels(gates), values, scale,
             fidelity,
         )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""Answers of a state: `statevector` with ``shots``, ``observables``, ``probabilities``."""
+"""Readout of a state: `statevector` with ``shots``, ``observables``, ``probabilities``."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from argand.readout.api import basis_states
 from argand.readout.problem import chosen_qubits, parse_pauli
 
 from workflow.accuracy import Accuracy
-from workflow.accuracy.readout_accuracy import AnswerReference, assess_answer
+from workflow.accuracy.readout_accuracy import ReadoutReference, assess_readout
 from workflow.accuracy.state_accuracy import StateBounds, state_bounds
 from workflow.circuits import plain_readout
 from workflow.circuits.registers import classical_bits, named_qubits, qubits_of
-from workflow.config.readout_case import ANSWERS
+from workflow.config.readout_case import READOUTS
 from workflow.data import Array, Coordinate, Product, Staged, blank, is_blank, numbered
 from workflow.drawn import Stretched
 from workflow.figures import pictures
@@ -54,8 +54,8 @@ def _norm(pieces: Iterable[Array]) -> float:
     return math.sqrt(total)
 
 
-def drawn_answer(rng: np.random.Generator, variant: str, case: dict[str, Any]) -> dict[str, Any]:
-    """Return a drawn case that asks for an answer, of as many numbers as a power of two.
+def drawn_readout(rng: np.random.Generator, variant: str, case: dict[str, Any]) -> dict[str, Any]:
+    """Return a drawn case that asks for a readout, of as many numbers as a power of two.
 
     A noisy one begins with |0...0>, has few qubits and gates, and trajectories to prove a digit.
     """
@@ -67,7 +67,7 @@ def drawn_answer(rng: np.random.Generator, variant: str, case: dict[str, Any]) -
         strengths = 10.0 ** rng.uniform(-3, -0.5, 2)
         noise = dict(zip(("depolarising", "damping"), map(float, strengths), strict=True))
         case = {"circuit": circuit, "noise": noise}
-        variant = str(rng.choice(ANSWERS))
+        variant = str(rng.choice(READOUTS))
         if variant == "shots":
             return {**case, "shots": 8192}
         noise["trajectories"] = 8192
@@ -82,7 +82,7 @@ def drawn_answer(rng: np.random.Generator, variant: str, case: dict[str, Any]) -
     return {**case, "probabilities": [int(qubit) for qubit in chosen]}
 
 
-class StateAnswers(Statevector):
+class StateReadout(Statevector):
     """Counts, expectation values or marginals of the state after a circuit."""
 
     operation: ClassVar[str] = ""  # of gates and of readout: no package has both
@@ -95,13 +95,13 @@ class StateAnswers(Statevector):
     )
 
     @classmethod
-    def for_case(cls, case: StatevectorCase) -> type[StateAnswers]:
-        """See `Workload.for_case`: answers of one state, or means over noisy ones."""
+    def for_case(cls, case: StatevectorCase) -> type[StateReadout]:
+        """See `Workload.for_case`: readout of one state, or means over noisy ones."""
         if case.noise is None:
             return cls
-        from workflow.workloads.noisy_readout import NoisyAnswers
+        from workflow.workloads.noisy_readout import NoisyReadout
 
-        return NoisyAnswers
+        return NoisyReadout
 
     def check(self, upstream: Mapping[str, Product] = NOTHING) -> None:
         """Raise InputError also for qubits and Pauli strings that the circuit's do not fit."""
@@ -111,7 +111,7 @@ class StateAnswers(Statevector):
             chosen_qubits(self.case.probabilities or (), size.qubits)
             paulis = [(one[0], parse_pauli(one, size.qubits)) for one in self.case.paulis()]
         except ValueError as error:
-            raise InputError(f"{self.case.answer}: {error}") from None
+            raise InputError(f"{self.case.readout}: {error}") from None
         for letters, pauli in paulis:
             if found := [qubit for qubit in size.acted_on_measured if pauli.flips >> qubit & 1]:
                 raise InputError(
@@ -131,8 +131,8 @@ class StateAnswers(Statevector):
             )  # fmt: skip
             if abs(norm - 1) > _ROUNDING:
                 raise InputError(
-                    f"input.state must have the norm 1 of a state, of which {self.case.answer} are "
-                    f"asked, got {norm:.6g}; divide it by that"
+                    "input.state must have the norm 1 of a state, of which "
+                    f"{self.case.readout} are asked, got {norm:.6g}; divide it by that"
                 )
         return staged
 
@@ -162,11 +162,11 @@ class StateAnswers(Statevector):
         """Return our gates, then our readout."""
         found = super().argand(staged, precision, device)
         return replace(
-            found, algorithm=f"{found.algorithm}, then {self.case.answer}",
-            compute=lambda given: self._answer(found.compute(given)),
+            found, algorithm=f"{found.algorithm}, then {self.case.readout}",
+            compute=lambda given: self._read_out(found.compute(given)),
         )  # fmt: skip
 
-    def _answer(self, state: Any) -> Any:
+    def _read_out(self, state: Any) -> Any:
         if self.case.shots is not None:
             found = basis_states(state, self.case.shots, seed=self.shots_seed())
             return found.astype(np.float64)  # exact: fewer than 2^53
@@ -175,12 +175,12 @@ class StateAnswers(Statevector):
         return probabilities(state, self.case.probabilities or ())
 
     def baselines(self, staged: Staged, device: Device) -> list[Implementation]:
-        """Return the peers' products, then the answer by NumPy or CuPy."""
+        """Return the peers' products, then the readout by NumPy or CuPy."""
 
-        def answered(one: Implementation) -> Callable[[Mapping[str, Any]], Any]:
+        def read_out(one: Implementation) -> Callable[[Mapping[str, Any]], Any]:
             return lambda given: self._plain(one.compute(given))
 
-        return [replace(one, compute=answered(one)) for one in super().baselines(staged, device)]
+        return [replace(one, compute=read_out(one)) for one in super().baselines(staged, device)]
 
     def _plain(self, state: Any) -> Any:
         if self.case.shots is not None:
@@ -195,8 +195,8 @@ class StateAnswers(Statevector):
         drawn = np.random.Philox(key=self.shots_seed()).random_raw(self.case.shots or 0)
         return np.sort(drawn) * 2.0**-64
 
-    def reference(self, staged: Staged) -> AnswerReference:  # type: ignore[override]
-        """Return the staged gates one by one in fp64 by NumPy, and the answer of that state."""
+    def reference(self, staged: Staged) -> ReadoutReference:  # type: ignore[override]
+        """Return the staged gates one by one in fp64 by NumPy, and the readout of that state."""
         exact = super().reference(staged)
         state, none = exact.values, np.empty(0)
         if self.case.shots is not None:
@@ -206,22 +206,24 @@ class StateAnswers(Statevector):
             values, scale = plain_readout.expectation(state, strings), np.array(coefficients)
         else:
             values, scale = plain_readout.marginals(state, self.case.probabilities or ()), none
-        return AnswerReference(self.case.answer or "", qubits_of(staged), exact.norm, values, scale)
+        return ReadoutReference(
+            self.case.readout or "", qubits_of(staged), exact.norm, values, scale
+        )
 
     def assess(
         self,
         staged: Staged,
-        reference: AnswerReference,  # type: ignore[override]
+        reference: ReadoutReference,  # type: ignore[override]
         result: Array,
         precision: Precision,
         device: str,
     ) -> Accuracy:
-        """See `assess_answer`."""
+        """See `assess_readout`."""
         bounds = self.bounds(staged, precision, device)
-        return assess_answer(reference, result, precision, bounds, backend=device)
+        return assess_readout(reference, result, precision, bounds, backend=device)
 
     def bounds(self, staged: Staged, precision: Precision, device: str) -> StateBounds:
-        """Return the bounds of the state that is answered from."""
+        """Return the bounds of the state that is read out."""
         size = staged.operands["state"].size
         return state_bounds(precision, device, size, **self.applied(staged))
 

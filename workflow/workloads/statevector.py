@@ -27,7 +27,7 @@ from workflow.circuits.provenance import with_circuit
 from workflow.circuits.registers import named_qubits, qubits_of
 from workflow.circuits.resets import check_resets, first_resets
 from workflow.config.case import Case
-from workflow.config.readout_case import ANSWERS
+from workflow.config.readout_case import READOUTS
 from workflow.config.statevector_case import StatevectorCase
 from workflow.data import Array, Coordinate, Product, Staged, blank, numbered
 from workflow.drawn import Drawn, Stretched
@@ -69,17 +69,17 @@ class Statevector(Workload):
         "circuit": {"name": "qft", "qubits": 12}, "fuse": "auto",
     }  # fmt: skip
     result_like: ClassVar[str] = "state"
-    variants: ClassVar[tuple[str, ...]] = (*ANSWERS, "noise")
+    variants: ClassVar[tuple[str, ...]] = (*READOUTS, "noise")
     case: StatevectorCase
 
     @classmethod
     def for_case(cls, case: StatevectorCase) -> type[Statevector]:
         """See `Workload.for_case`: the state, or what it is asked for."""
-        if case.answer is None:
+        if case.readout is None:
             return cls
-        from workflow.workloads.state_readout import StateAnswers
+        from workflow.workloads.state_readout import StateReadout
 
-        return StateAnswers.for_case(case)
+        return StateReadout.for_case(case)
 
     @classmethod
     def drawn(cls, rng: np.random.Generator) -> dict[str, Any]:
@@ -93,9 +93,9 @@ class Statevector(Workload):
     @classmethod
     def drawn_variant(cls, rng: np.random.Generator, variant: str) -> dict[str, Any]:
         """See `Workload.drawn_variant`."""
-        from workflow.workloads.state_readout import drawn_answer
+        from workflow.workloads.state_readout import drawn_readout
 
-        return drawn_answer(rng, variant, cls.drawn(rng))
+        return drawn_readout(rng, variant, cls.drawn(rng))
 
     def circuit(self) -> QuantumCircuit:
         """Return the circuit of the case. Raises CircuitError."""

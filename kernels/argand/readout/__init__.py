@@ -1,1 +1,1 @@
-"""Answers of a state vector: sampled counts, expectation values, marginal probabilities."""
+"""Readout of a state vector: sampled counts, expectation values, marginal probabilities."""

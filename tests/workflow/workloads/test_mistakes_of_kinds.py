@@ -156,7 +156,7 @@ MISTAKES: dict[str, tuple[str, dict[str, Any], Mistakes]] = {
         ({"n": 4, "input": {"file": "f", "a": "a", "b": "b"}}, "n must not be given beside input"),
         ({"input": {"file": "f", "a": "a", "b": "b"}, "ka": 3}, "ka must not be given beside"),
     ]),
-    "answers": ("statevector", {"circuit": RANDOM}, [
+    "readout": ("statevector", {"circuit": RANDOM}, [
         ({"shots": 5, "probabilities": [0]}, "shots and probabilities must not be given together"),
         ({"shots": 0}, "greater than or equal to 1"),
         ({"shots": 2**31}, "less than or equal to"),
@@ -169,8 +169,8 @@ MISTAKES: dict[str, tuple[str, dict[str, Any], Mistakes]] = {
         ({"probabilities": [-1]}, "greater than or equal to 0"),
         ({"probabilities": list(range(31))}, "at most 30"),
     ]),
-    "noisy answers": ("statevector", {"circuit": RANDOM, "noise": NOISE}, [
-        ({}, "noise must have one of shots, observables, probabilities to answer, got none"),
+    "noisy readout": ("statevector", {"circuit": RANDOM, "noise": NOISE}, [
+        ({}, "noise must have one of shots, observables, probabilities to read out, got none"),
         ({"shots": 5}, "trajectories must not be given with shots, got 8000: each of the 5 shots"),
         ({"shots": 1, "noise": {"damping": 0.1}}, "shots must be from 2 to 10000000 with noise"),
         ({"shots": 10**8, "noise": {"damping": 0.1}}, "with noise, got 100000000"),

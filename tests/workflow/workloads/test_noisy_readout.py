@@ -18,7 +18,7 @@ from workflow.circuits import trajectory_readout as means
 from workflow.circuits.fused_gates import TargetedGate
 from workflow.files.input_error import InputError
 from workflow.workloads import KINDS, workload_of
-from workflow.workloads.noisy_readout import NoisyAnswers
+from workflow.workloads.noisy_readout import NoisyReadout
 
 RANDOM = {"name": "random", "qubits": 4, "depth": 4, "seed": 2}
 NOISE = {"depolarising": 0.05, "damping": 0.1, "trajectories": 8000}
@@ -29,24 +29,24 @@ KEYS: dict[str, dict[str, Any]] = {
 }
 
 
-def workload(circuit: dict[str, Any] = RANDOM, **keys: Any) -> NoisyAnswers:
+def workload(circuit: dict[str, Any] = RANDOM, **keys: Any) -> NoisyReadout:
     kind = KINDS["statevector"]
     given = {"kind": "statevector", "circuit": circuit, "noise": NOISE, **keys}
     found = workload_of("s", kind.case_type.model_validate(given), 5)
-    assert isinstance(found, NoisyAnswers)
+    assert isinstance(found, NoisyReadout)
     return found
 
 
 @pytest.mark.parametrize(
-    ("answer", "precision"),
+    ("readout", "precision"),
     [
         ("observables", "fp64"),
         ("shots", "3xfp16"),
         pytest.param("probabilities", "3xfp16", marks=pytest.mark.exhaustive),
     ],
 )
-def test_means_verify_and_wrong_ones_do_not(answer: str, precision: str) -> None:
-    one, row = workload(**KEYS[answer]), PRECISIONS[precision]
+def test_means_verify_and_wrong_ones_do_not(readout: str, precision: str) -> None:
+    one, row = workload(**KEYS[readout]), PRECISIONS[precision]
     staged, result = computed(one, precision)
     reference = one.reference(staged)
     found = one.assess(staged, reference, result, row, "cpu")
@@ -60,21 +60,21 @@ def test_means_verify_and_wrong_ones_do_not(answer: str, precision: str) -> None
         return one.assess(staged, reference, wrong, row, "cpu").verdict
 
     # Of shots the counts would no longer add up.
-    assert verdict((0, 0), result[0, 0] + 0.2) == ("wrong" if answer == "shots" else "suspect")
+    assert verdict((0, 0), result[0, 0] + 0.2) == ("wrong" if readout == "shots" else "suspect")
     assert verdict((0, -1), 0.5 * result[0, -1]) == "suspect"
     assert verdict((1, 0), -result[1, 0]) == "wrong"
     assert verdict((1, 1), 2.5 / NOISE["trajectories"] ** 0.5) == "wrong"
     assert verdict((0, 1), np.nan) == "wrong"
-    noise = KEYS[answer].get("noise", NOISE)
-    other = workload(**KEYS[answer] | {"noise": {**noise, "damping": 0.4}})
+    noise = KEYS[readout].get("noise", NOISE)
+    other = workload(**KEYS[readout] | {"noise": {**noise, "damping": 0.4}})
     assert one.assess(staged, other.reference(staged), result, row, "cpu").verdict == "suspect"
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("answer", KEYS)
-def test_a_gpu_averages_the_same_trajectories(answer: str, cp: Any) -> None:
+@pytest.mark.parametrize("readout", KEYS)
+def test_a_gpu_averages_the_same_trajectories(readout: str, cp: Any) -> None:
     """A trajectory may differ whose jump is within rounding of its number; none is here."""
-    one = workload(**KEYS[answer])
+    one = workload(**KEYS[readout])
     staged, on_cpu = computed(one, "fp64")
     ours = one.argand(staged, PRECISIONS["fp64"], gpu(0))
     operands = {name: cp.asarray(data) for name, data in ours.prepare(staged.operands).items()}
@@ -84,17 +84,17 @@ def test_a_gpu_averages_the_same_trajectories(answer: str, cp: Any) -> None:
     assert found.verified, found.reason
 
 
-@pytest.mark.parametrize("answer", KEYS)
-def test_a_sweep_may_begin_without_noise(answer: str) -> None:
+@pytest.mark.parametrize("readout", KEYS)
+def test_a_sweep_may_begin_without_noise(readout: str) -> None:
     none = {"depolarising": 0.0, "damping": 0.0}
-    noise = none if answer == "shots" else {**none, "trajectories": 8000}
-    one = workload(**KEYS[answer] | {"noise": noise})
+    noise = none if readout == "shots" else {**none, "trajectories": 8000}
+    one = workload(**KEYS[readout] | {"noise": noise})
     staged, result = computed(one)
     reference = one.reference(staged)
     found = one.assess(staged, reference, result, PRECISIONS["fp64"], "cpu")
     assert found.verified, found.reason
     assert abs(result[0, -1] - 1) < 1e-13
-    if answer != "shots":
+    if readout != "shots":
         np.testing.assert_allclose(result[0, :-1] / reference.scale, reference.values, atol=1e-13)
 
 
@@ -105,13 +105,13 @@ def test_few_trajectories_prove_nothing() -> None:
     assert found.verdict == "unproven"
 
 
-@pytest.mark.parametrize("answer", KEYS)
-def test_trajectories_that_prove_nothing_are_refused_before_they_are_run(answer: str) -> None:
-    def runs(count: int, **keys: Any) -> NoisyAnswers:
+@pytest.mark.parametrize("readout", KEYS)
+def test_trajectories_that_prove_nothing_are_refused_before_they_are_run(readout: str) -> None:
+    def runs(count: int, **keys: Any) -> NoisyReadout:
         given = {"noise": {**NOISE, "trajectories": count}}
-        if answer == "shots":
+        if readout == "shots":
             given = {"shots": count}  # type: ignore[dict-item]
-        return workload(**KEYS[answer] | given | keys)
+        return workload(**KEYS[readout] | given | keys)
 
     message = r"must be at least \d{4} to prove a digit of \d+ means"
     with pytest.raises(InputError, match=message) as refused:
@@ -198,9 +198,9 @@ def test_a_shot_falls_where_the_running_sums_of_its_trajectory_say(
 ) -> None:
     """Wherever a block begins; the numbers are those after the channels of noise."""
     states = rng.standard_normal((9, 8, 2)).view(complex)[..., 0]
-    answer = means.outcomes(5, 6)
-    found = answer(states, 0)
-    np.testing.assert_array_equal(found[3:], answer(states[3:], 3))
+    readout = means.outcomes(5, 6)
+    found = readout(states, 0)
+    np.testing.assert_array_equal(found[3:], readout(states[3:], 3))
     drawn = np.random.Philox(key=5, counter=[0, 6, 0, 0]).random_raw(9) * 2.0**-64
     for state, number, one in zip(states, drawn, found, strict=True):
         sums = np.cumsum(abs(state) ** 2)
@@ -232,12 +232,12 @@ def test_means_of_blocks_are_those_of_all(
 ) -> None:
     states = rng.standard_normal((53, 8, 2)).view(complex)[..., 0]
     states /= np.linalg.norm(states, axis=1)[:, None]
-    answer = means.together(
+    readout = means.together(
         [means.expectation([("ZIY", 2.0)]), means.marginals([2, 0]), means.overlap(states[0])]
     )
     monkeypatch.setattr(means, "_BLOCK", 80)
-    found = means.averaged(lambda first, some: states[first : first + some], answer, 53, 8)
-    values = answer(states, 0)
+    found = means.averaged(lambda first, some: states[first : first + some], readout, 53, 8)
+    values = readout(states, 0)
     np.testing.assert_allclose(found[0], values.mean(axis=0), atol=1e-15)
     np.testing.assert_allclose(found[1], values.std(axis=0, ddof=1) / 53**0.5, atol=1e-15)
     np.testing.assert_allclose(values[:, 1:5].sum(axis=1), 1, atol=1e-14)

@@ -17,7 +17,7 @@ from tests.workflow.workloads.test_statevector_workload import OUTCOMES
 from workflow.files.input_error import InputError
 from workflow.steps.pieces import sizes
 from workflow.workloads import KINDS, workload_of
-from workflow.workloads.state_readout import StateAnswers
+from workflow.workloads.state_readout import StateReadout
 
 RANDOM = {"name": "random", "qubits": 7, "depth": 6, "seed": 2}
 GHZ = {"name": "ghz", "qubits": 5}
@@ -28,15 +28,15 @@ KEYS: dict[str, dict[str, Any]] = {
 }
 
 
-def workload(circuit: dict[str, Any] = RANDOM, **keys: Any) -> StateAnswers:
+def workload(circuit: dict[str, Any] = RANDOM, **keys: Any) -> StateReadout:
     kind = KINDS["statevector"]
     case = kind.case_type.model_validate({"kind": "statevector", "circuit": circuit, **keys})
     found = workload_of("s", case, 5)
-    assert isinstance(found, StateAnswers)
+    assert isinstance(found, StateReadout)
     return found
 
 
-def computed(one: StateAnswers, precision: str = "fp64") -> tuple[Any, Any]:
+def computed(one: StateReadout, precision: str = "fp64") -> tuple[Any, Any]:
     """The staged operands, with the passes that were computed, and the result."""
     staged = one.stage()
     ours = one.argand(staged, PRECISIONS[precision], cpu())
@@ -44,9 +44,9 @@ def computed(one: StateAnswers, precision: str = "fp64") -> tuple[Any, Any]:
     return one.as_computed(staged, ours.plan_words), result
 
 
-def other_answers(answer: str, result: Any) -> list[Any]:
-    """Wrong results: one answer changed, and all of them in another order."""
-    if answer == "shots":
+def other_results(readout: str, result: Any) -> list[Any]:
+    """Wrong results: one value changed, and all of them in another order."""
+    if readout == "shots":
         moved = result.copy()
         moved[1000:1500] = moved[1500]  # ascending, and some hundred shots elsewhere
         return [moved, result[::-1], result + 0.5, np.append(result[1:], 2.0**7)]
@@ -57,17 +57,19 @@ def other_answers(answer: str, result: Any) -> list[Any]:
 
 @pytest.mark.each_value
 @pytest.mark.parametrize("precision", PRECISIONS)
-@pytest.mark.parametrize("answer", KEYS)
-def test_every_precision_verifies_and_a_wrong_answer_does_not(answer: str, precision: str) -> None:
-    one, row = workload(**KEYS[answer]), PRECISIONS[precision]
+@pytest.mark.parametrize("readout", KEYS)
+def test_every_precision_verifies_and_a_wrong_readout_does_not(
+    readout: str, precision: str
+) -> None:
+    one, row = workload(**KEYS[readout]), PRECISIONS[precision]
     staged, result = computed(one, precision)
     reference = one.reference(staged)
     found = one.assess(staged, reference, result, row, "cpu")
     assert is_right(found, precision), found.reason
     assert result.shape == one.result_shape(staged)
-    if answer != "observables":
+    if readout != "observables":
         assert 0 <= found.measures["total_variation"] < 0.2
-    for wrong in other_answers(answer, result):
+    for wrong in other_results(readout, result):
         accuracy = one.assess(staged, reference, wrong, row, "cpu")
         assert not accuracy.verified
         assert accuracy.verdict == "wrong" or precision in COARSE
@@ -112,22 +114,22 @@ def test_shots_count_toward_the_memory_of_jobs() -> None:
 def test_the_seed_decides_the_shots() -> None:
     again, other = (workload_of(name, workload(**KEYS["shots"]).case, 5) for name in "st")
     first = computed(workload(**KEYS["shots"]))[1]
-    assert isinstance(again, StateAnswers)
-    assert isinstance(other, StateAnswers)
+    assert isinstance(again, StateReadout)
+    assert isinstance(other, StateReadout)
     assert np.array_equal(first, computed(again)[1])
     assert not np.array_equal(first, computed(other)[1])
 
 
-@pytest.mark.parametrize("answer", KEYS)
-def test_the_product_says_what_stands_where(answer: str) -> None:
-    one = workload(**KEYS[answer])
+@pytest.mark.parametrize("readout", KEYS)
+def test_the_product_says_what_stands_where(readout: str) -> None:
+    one = workload(**KEYS[readout])
     staged, result = computed(one)
     product = one.product(staged, result)
-    if answer == "shots":
+    if readout == "shots":
         assert product.name == "counts"
         assert product.data.sum() == 3000
         assert (np.diff(product.coordinates["outcome"].values) > 0).all()
-    elif answer == "observables":
+    elif readout == "observables":
         assert list(product.coordinates["observable"].values) == ["ZZIIIZZ", "XYIZIIX", "IIIIIXX"]
         factor = product.coordinates["coefficient"]
         assert list(factor.values) == [1, 1, -2]
@@ -140,7 +142,7 @@ def test_the_product_says_what_stands_where(answer: str) -> None:
     assert outlined.data.size >= product.data.size
     axes = Figure().subplots()
     one.picture(product, axes)
-    if answer == "observables":
+    if readout == "observables":
         assert [text.get_text() for text in axes.get_xticklabels()][2] == "-2 IIIIIXX"
 
 
