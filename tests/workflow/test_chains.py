@@ -24,7 +24,8 @@ from workflow.study import outlined
 
 
 def run(study: Any, folder: Path, count: int = 1) -> dict[str, Product]:
-    """Each workload of a study, after those whose products it reads."""
+    """Each workload of a study that the check takes, after those whose products it reads."""
+    check_study(study)
     paths: dict[str, Path] = {}
     for name in study.names:
         files = [paths[other] for other in study.upstream(name)]
@@ -53,7 +54,6 @@ def test_a_chain_of_four(tmp_path: Path, count: int) -> None:
     """The inverse of a transform brings the beams back, on their axes and coordinates."""
     sharded = {name: {**case, "shards": count} for name, case in CHAIN.items()}
     study = study_of(sharded)
-    check_study(study)
     found = run(study, tmp_path, count)
     beams, spectra, back = found["beams"], found["spectra"], found["back"]
     exact = scipy.fft.fft(beams.data.astype(complex))
@@ -103,7 +103,6 @@ def test_a_transform_keeps_the_time_that_its_phases_count_from(tmp_path: Path, s
     spectra = {"samples": {"workload": "a"}}
     back = {"kind": "dft", "axis": "frequency", "inverse": True, "input": spectra}
     study = study_of({"a": there} if shift else {"a": there, "b": back})
-    check_study(study)
     found = run(study, tmp_path)
     first = found["a"].coordinates["selected_time"]
     assert (first.values.tolist(), first.units) == ([2.5], "ms")
@@ -134,7 +133,6 @@ def test_the_selected_entry_of_both_operands_stays_beside_their_product(tmp_path
         for a, b in ((3, 3), (3, 4))
     }  # fmt: skip
     study = study_of({"beams": BEAMS, **cases})
-    check_study(study)
     found = run(study, tmp_path)
     kept = found["c33"].coordinates["selected_time"]
     expected = found["beams"].coordinates["time"].values[3:4]
@@ -239,7 +237,6 @@ READERS = {
 def test_states_and_channels_are_products_too(name: str, tmp_path: Path) -> None:
     first, second, shape = READERS[name]
     study = study_of({"first": first, "second": second})
-    check_study(study)
     assert run(study, tmp_path)["second"].data.shape == shape
 
 
@@ -261,7 +258,6 @@ def test_the_state_of_one_circuit_begins_another(tmp_path: Path) -> None:
     }
     study = study_of({"first": qft, "second": again, "third": {**again, "input": {"state": {
         "workload": "second"}}}})  # fmt: skip
-    check_study(study)
     found = run(study, tmp_path)
     # Two transforms reverse the order of the states but the first: |x> becomes |-x>.
     staged = study.workload("first").stage().operands["state"]

@@ -142,7 +142,6 @@ def test_weights_of_another_feed_are_refused(tmp_path: Path, taken: Any, mistake
         with pytest.raises(StudyError, match=mistake):
             check_study(study)
         return
-    check_study(study)
     found = run(study, tmp_path)
     for name in ("nulls", "beams"):
         assert found[name].coordinates["polarization"].values.tolist() == ["y"]

@@ -14,7 +14,6 @@ from tests.workflow.chained_cases import study_of
 from tests.workflow.one_case import error_of
 from workflow.circuits.qiskit_circuits import load_circuit
 from workflow.circuits.resets import first_resets
-from workflow.preflight.check import check_study
 
 TWO = 'OPENQASM 2.0; include "qelib1.inc"; qreg q[3]; creg c[3];\n'
 THREE = 'OPENQASM 3.0; include "stdgates.inc"; qubit[3] q; bit[3] c;\n'
@@ -34,7 +33,6 @@ def test_resets_of_zero_do_nothing(tmp_path: Path, head: str, noise: dict[str, A
     given = case(tmp_path, f"{head}reset q;\n{BELL}", shots=4096, **noise)
     assert first_resets(load_circuit(tmp_path / "c.qasm")) == (0, 1, 2)
     study = study_of({"w": given})
-    check_study(study)
     found = run(study, tmp_path / "run")["w"]
     assert found.coordinates["outcome"].values.tolist() == [0, 3]
     assert int(found.data.sum()) == 4096

@@ -47,7 +47,6 @@ def test_names_and_places_go_along_as_those_of_a_file(tmp_path: Path) -> None:
             "select": {"samples": select["voltages"]},
         }},
     })  # fmt: skip
-    check_study(study)
     found = run(study, tmp_path)
     vis = found["vis"].coordinates
     assert vis["input_antenna"].values.tolist() == ["c", "a"]

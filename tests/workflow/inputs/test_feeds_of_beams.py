@@ -40,7 +40,6 @@ def test_adaptive_weights_are_of_the_feed_whose_number_their_inputs_have(
         with pytest.raises(StudyError, match=f"operand along polarization, {wrong}; select"):
             check_study(study)
         return
-    check_study(study)
     found = run(study, tmp_path / "run")
     for name in ("w", "b") if samples != ":" else ("w",):
         assert found[name].coordinates["polarization"].values.tolist() == [1]

@@ -58,7 +58,6 @@ def test_visibilities_of_all_channels(
         "image": {"kind": "image", "directions": {"n": 3, "field_of_view_deg": 9}, "shards": count,
                   "input": {"covariances": {"workload": "vis"}}},
     })  # fmt: skip
-    check_study(study)
     found = run(study, tmp_path, count)
     x = np.moveaxis(found["bank"].data[:, 1, :, :16], -1, 1)  # (coarse, fine, antenna, time)
     x = x.reshape(COARSE * FINE, ANTENNAS, 2, 8).swapaxes(1, 2)
@@ -76,7 +75,6 @@ def test_visibilities_of_all_channels(
 def test_beams_of_all_channels(tmp_path: Path, bank: dict[str, Any]) -> None:
     beams = {"kind": "beamforming", "beams": 4, "input": {"samples": {"workload": "bank"}}}
     study = study_of({"bank": bank, "beams": beams})
-    check_study(study)
     found = run(study, tmp_path)["beams"]
     assert found.data.shape[:3] == (COARSE * FINE, 2, 4)
     np.testing.assert_allclose(np.diff(found.coordinates["frequency"].values), 1 / FINE)
@@ -96,7 +94,6 @@ def test_a_part_of_either(
     """The fine channels in the middle of each oversampled channel cover the band once."""
     given = {"voltages": {"workload": "bank"}, "select": {"voltages": {**select, "antenna": "1:"}}}
     study = study_of({"bank": bank, "vis": {"kind": "correlate", "input": given}})
-    check_study(study)
     found = run(study, tmp_path)
     x = np.moveaxis(found["bank"].data[:, :, 1:], -1, 1)[coarse][:, fine]
     x = x.reshape(len(coarse) * len(fine), 2 * (ANTENNAS - 1), -1)

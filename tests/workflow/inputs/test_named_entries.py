@@ -118,7 +118,6 @@ def test_names_of_another_workloads_inputs(tmp_path: Path, path: Path) -> None:
         },
     }  # fmt: skip
     study = chained_cases.study_of(cases)
-    check_study(study)
     found = run(study, tmp_path)
     r = found["visibilities"].data[1, 0][[1, 0]]
     np.testing.assert_allclose(found["named"].data[0], r @ r.conj().T, rtol=1e-5)

@@ -46,9 +46,7 @@ def source(tmp_path: Path) -> dict[str, Any]:
 
 
 def products_of(folder: Path, **cases: Any) -> dict[str, Product]:
-    study = study_of(cases)
-    check_study(study)
-    return run(study, folder)
+    return run(study_of(cases), folder)
 
 
 def mistake(**cases: Any) -> str:

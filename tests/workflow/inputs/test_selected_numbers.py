@@ -134,7 +134,6 @@ def test_names_of_antennas_stay_beside_their_places(
         source["select"]["weights"] = {"antenna": [3, 1]}
     case = {"kind": "beamforming", "input": source, **detected, **({"beams": 4} if steered else {})}
     study = study_of({"w": case})
-    check_study(study)
     found = run(study, tmp_path)["w"].coordinates
     place = "antenna_position" if steered else "east"
     assert found[place].of(place)[0] == "antenna"

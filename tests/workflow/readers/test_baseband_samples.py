@@ -49,7 +49,6 @@ def test_a_pulsar_backend_through_a_filter_bank_to_stokes_parameters(tmp_path: P
         "device": "cpu", "precisions": ["fp64"], "baselines": "none",
         "workloads": {"channels": channels, "power": power},
     })  # fmt: skip
-    check_study(study)
     found = run(study, tmp_path)
     with guppi.open(path, "rs") as stream:
         x = stream.read()

@@ -11,7 +11,6 @@ from test_chains import run
 from tests.workflow.chained_cases import study_of
 from tests.workflow.readers.guppi_file import SAMPLES, write
 from workflow.files.units import OF_SAMPLES
-from workflow.preflight.check import check_study
 
 
 @pytest.mark.parametrize("width", [-4.0, 4.0])
@@ -44,7 +43,6 @@ def test_frequencies_within_channels(tmp_path: Path, width: float) -> None:
             "input": {"samples": {"workload": "sky"}, "select": {"samples": {"frequency": 5}}},
         },
     })  # fmt: skip
-    check_study(study)
     found = run(study, tmp_path)
     above = 1e6 * width / 4 / 8
 
@@ -87,7 +85,6 @@ def test_power_of_channels_that_fall_changes_as_it_does(tmp_path: Path) -> None:
             "samples": {"workload": "power"}, "select": {"samples": {"frequency": 1}},
         }},
     })  # fmt: skip
-    check_study(study)
     found = run(study, tmp_path)
     power, spectrum = found["power"], found["spectrum"]
     bins = spectrum.coordinates["time_frequency"]

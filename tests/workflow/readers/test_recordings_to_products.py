@@ -15,7 +15,6 @@ from test_chains import run
 from tests.workflow.chained_cases import study_of
 from tests.workflow.one_case import error_of
 from tests.workflow.readers.guppi_file import case, parts, voltages, write
-from workflow.preflight.check import check_study
 from workflow.preflight.loading import load_study
 from workflow.storage.certificates import read_certificate
 
@@ -73,7 +72,6 @@ def test_the_source_is_where_it_was_planted(tmp_path: Path, places: dict[str, An
         "input": {"covariances": {"workload": "visibilities"}},
     }  # fmt: skip
     study = study_of({"bank": bank, "visibilities": visibilities, "image": image})
-    check_study(study)
     found = run(study, tmp_path)["image"]
     there = found.coordinates
     row, column = np.unravel_index(found.data[0, 0].argmax(), (41, 41))
@@ -110,7 +108,6 @@ def test_stokes_parameters_are_those_of_numpys_lines(tmp_path: Path, root: Path)
     text = (root / "examples" / "pulsar.yaml").read_text()
     config = yaml.safe_load(text.replace("examples/data/pulsar/sample_puppi.raw", str(path)))
     study = load_study(config | {"device": "cpu", "precisions": ["fp64"], "baselines": "none"})
-    check_study(study)
     found = run(study, tmp_path)
     x = voltages(blocks)[..., 1]  # (time, polarization) of the second channel
     frames = sliding_window_view(x, 64, axis=0)[:3840:16] * firwin(64, 1 / 16)

@@ -13,7 +13,6 @@ from test_chains import run
 
 from tests.workflow.chained_cases import study_of as study_of_all
 from tests.workflow.one_case import error_of, staged, study_of
-from workflow.preflight.check import check_study
 from workflow.readers.sigmf_captures import fault_in
 
 CAPTURE = {
@@ -180,7 +179,6 @@ def test_receivers_are_antennas_at_what_was_tuned_to(tmp_path: Path) -> None:
             "input": {"covariances": {"workload": "vis"}},
         },
     })  # fmt: skip
-    check_study(study)
     found = run(study, tmp_path)
     hertz = found["vis"].coordinates["frequency"]
     assert (hertz.values.tolist(), hertz.units) == ([915e6], "Hz")

@@ -32,7 +32,6 @@ VISIBILITIES: dict[str, Any] = {
 def written(tmp_path_factory: pytest.TempPathFactory) -> tuple[Product, Path]:
     folder = tmp_path_factory.mktemp("uvh5")
     study = study_of({"v": VISIBILITIES})
-    check_study(study)
     product = run(study, folder)["v"]
     (path,) = folder.rglob("products/w.h5")
     site = Uvh5Site.model_validate(SITE)
@@ -117,7 +116,6 @@ def test_feeds_antennas_and_telescope_keep_their_names(
 ) -> None:
     case = labelled(tmp_path, polarization=["Y", "X"], antenna=antennas)
     study = study_of({"v": case})
-    check_study(study)
     square, path = run(study, tmp_path)["v"].data.reshape(3, 3, 2, 4, 2, 4), tmp_path / "v.uvh5"
     write_uvh5(tmp_path / "v" / "products" / "w.h5", path, Uvh5Site(**SITE, telescope="Süd"))
     with h5py.File(path) as file:

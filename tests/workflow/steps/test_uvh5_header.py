@@ -37,7 +37,6 @@ def test_the_date_of_the_samples_is_that_of_the_file(tmp_path: Path) -> None:
         site = {**SITE, "julian_date": given}
         case = {**labelled(tmp_path, time=dated), "uvh5": site}
         study = study_of({"v": case})
-        check_study(study)
         folder = tmp_path / str(given)
         run(study, folder)
         path = folder / "v.uvh5"

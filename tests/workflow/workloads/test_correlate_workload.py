@@ -18,7 +18,6 @@ from workflow import antennas
 from workflow.accuracy.correlation_accuracy import coherence, signal_to_noise
 from workflow.arrays import visibilities
 from workflow.files.input_error import InputError
-from workflow.preflight.check import check_study
 from workflow.workloads.correlate import Correlate, CorrelateCase
 
 SIZES = {"antennas": 16, "samples": 600, "channels": 2, "polarizations": 2, "integrate": 200}
@@ -170,7 +169,6 @@ def test_beams_of_another_workload_are_correlated(tmp_path: Path) -> None:
     }
     chain = {"beams": beams, "v": {"kind": "correlate", "integrate": 6, "input": source}}
     study = study_of(chain)
-    check_study(study)
     found = run(study, tmp_path)
     x = found["beams"].data.reshape(2, 4, 2, 6).swapaxes(1, 2)
     expected = x @ x.conj().swapaxes(-1, -2)

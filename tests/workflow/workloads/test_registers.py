@@ -19,7 +19,6 @@ from workflow.circuits import qiskit_circuits
 from workflow.circuits.registers import MOST_OUTCOMES, classical_bits, named_qubits, registers_of
 from workflow.data import Product
 from workflow.files.input_error import InputError
-from workflow.preflight.check import check_study
 from workflow.workloads.state_readout import _norm
 
 HEAD = 'OPENQASM 2.0;\ninclude "qelib1.inc";\n'
@@ -33,7 +32,6 @@ def products_of(folder: Path, text: str, **case: Any) -> Product:
     (folder / "c.qasm").write_text(text)
     circuit = {"kind": "statevector", "circuit": {"file": str(folder / "c.qasm")}, **case}
     study = study_of({"s": circuit})
-    check_study(study)
     return run(study, Path(tempfile.mkdtemp(dir=folder)))["s"]
 
 
@@ -61,7 +59,6 @@ def test_a_picture_has_the_classical_bits_of_outcomes(tmp_path: Path) -> None:
         (tmp_path / "c.qasm").write_text(text)
         one = {"kind": "statevector", "circuit": {"file": str(tmp_path / "c.qasm")}, "shots": 4096}
         study, axes = study_of({"s": one}), Figure().subplots()
-        check_study(study)
         product = run(study, Path(tempfile.mkdtemp(dir=tmp_path)))["s"]
         study.workload("s").picture(product, axes)
         assert [one.get_text() for one in axes.get_xticklabels()] == names
@@ -112,7 +109,6 @@ def test_registers_of_other_forms_are_kept(
     path.write_bytes(content)
     circuit = {"kind": "statevector", "circuit": {"file": str(path)}, "shots": 4096}
     study = study_of({"s": circuit})
-    check_study(study)
     found = run(study, tmp_path)["s"].coordinates
     assert found["outcome"].long_name == f"basis state, qubit 0 least significant{qubits}"
     assert found["classical_bits"].values.tolist() == bits
