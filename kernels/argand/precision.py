@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from types import MappingProxyType
 from typing import Any, Literal, get_args
 
@@ -42,6 +42,7 @@ class Precision:
     term of B) that are multiplied, in the order in which they are added. ``scaled`` says that rows
     of A and columns of B are multiplied by powers of two before rounding (exactly undone after).
     Such a line keeps `full_range` of its values at `u`; smaller ones are off by `scaled_floor`.
+    ``min_sm`` is ten times the lowest compute capability of a GPU that has it.
 
     ``moduli`` is 0, or the number of moduli of a product by exact integers
     (`argand.gemm.modular`): its lines are rounded to integers, and sums are not rounded at all.
@@ -54,12 +55,13 @@ class Precision:
     operand: Format
     accumulator: Format
     output: Literal["complex64", "complex128"]
-    roundings: tuple[Rounding, ...]
-    products: tuple[tuple[int, int], ...]
-    scaled: bool
     peer_class: PeerClass
-    min_sm: int
     summary: str
+    _: KW_ONLY
+    roundings: tuple[Rounding, ...] = ("nearest_even",)
+    products: tuple[tuple[int, int], ...] = ((0, 0),)
+    scaled: bool = False
+    min_sm: int = 80
     moduli: int = 0
     counterpart: Precision | None = None
 
@@ -175,37 +177,33 @@ class Precision:
 
 
 _TF32 = Precision(
-    "tf32", TF32, FP32, "complex64", ("half_ulp_truncate",), ((0, 0),), False, "tf32", 80,
+    "tf32", TF32, FP32, "complex64", "tf32",
     "operands rounded to 11 significant bits, range of fp32",
+    roundings=("half_ulp_truncate",),
 )  # fmt: skip
 _3XTF32 = Precision(
-    "3xtf32", TF32, FP32, "complex64", ("nearest_even", "toward_zero"),
-    ((1, 0), (0, 1), (0, 0)), False, "fp32", 80,
+    "3xtf32", TF32, FP32, "complex64", "fp32",
     "each operand as big + small in tf32; products small.big, big.small, big.big",
+    roundings=("nearest_even", "toward_zero"), products=((1, 0), (0, 1), (0, 0)),
 )  # fmt: skip
 _ROWS = (
-    Precision(
-        "fp64", FP64, FP64, "complex128", ("nearest_even",), ((0, 0),), False, "fp64", 80,
-        "IEEE double: the yardstick",
-    ),
-    Precision(
-        "fp32", FP32, FP32, "complex64", ("nearest_even",), ((0, 0),), False, "fp32", 80,
-        "IEEE single",
-    ),
+    Precision("fp64", FP64, FP64, "complex128", "fp64", "IEEE double: the yardstick"),
+    Precision("fp32", FP32, FP32, "complex64", "fp32", "IEEE single"),
     _TF32,
     _3XTF32,
     Precision(
-        "3xfp16", FP16, FP32, "complex64", ("nearest_even", "nearest_even"),
-        ((1, 0), (0, 1), (0, 0)), True, "fp32", 80,
+        "3xfp16", FP16, FP32, "complex64", "fp32",
         "operands scaled by powers of two, each as hi + lo in fp16; products lo.hi, hi.lo, hi.hi",
-        counterpart=_3XTF32,
+        roundings=("nearest_even", "nearest_even"), products=((1, 0), (0, 1), (0, 0)),
+        scaled=True, counterpart=_3XTF32,
     ),
     Precision(
-        "fp16", FP16, FP32, "complex64", ("nearest_even",), ((0, 0),), True, "half", 80,
-        "operands scaled by powers of two and rounded to 11 significant bits", counterpart=_TF32,
+        "fp16", FP16, FP32, "complex64", "half",
+        "operands scaled by powers of two and rounded to 11 significant bits",
+        scaled=True, counterpart=_TF32,
     ),
     Precision(
-        "bf16", BF16, FP32, "complex64", ("nearest_even",), ((0, 0),), False, "half", 80,
+        "bf16", BF16, FP32, "complex64", "half",
         "operands rounded to 8 significant bits, range of fp32",
     ),
 )  # fmt: skip
@@ -226,9 +224,8 @@ def _exact(moduli: int) -> Precision:
     wide = moduli > 8
     return Precision(
         f"{moduli}xint8", INT8, FP64 if wide else FP32, "complex128" if wide else "complex64",
-        ("nearest_even",), ((0, 0),), False,
-        "fp64" if moduli >= 15 else "fp32" if moduli >= 7 else "tf32", 80,
-        f"operands rounded to integers, multiplied exactly modulo {moduli} numbers", moduli,
+        "fp64" if moduli >= 15 else "fp32" if moduli >= 7 else "tf32",
+        f"operands rounded to integers, multiplied exactly modulo {moduli} numbers", moduli=moduli,
     )  # fmt: skip
 
 
