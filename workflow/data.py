@@ -24,7 +24,11 @@ TUNED = "frequency that was tuned to"
 TUNED_BEFORE = "frequency that the samples were tuned to"
 """Long name of the same coordinate in spectra, whose own frequencies are relative to it."""
 FIRST = "of the first sample that is transformed"
-"""End of the long name of the time that the phases of a spectrum count from (`SELECTED`)."""
+"""End of the long name of what the phases of a spectrum count from, such as a time (`SELECTED`)."""
+LOWEST = "of the first entry that is transformed"
+"""The same of an inverse transform: the frequency that is 0 in samples made of some of a band."""
+BEGUN = "at which the spectra begin"
+"""End of the long name in place of `FIRST` where no phases count from it."""
 ONLY = "the only one, of which nothing is known"
 """End of the long name of inputs' polarization that is number 0 for want of others."""
 FALLING = "of samples whose frequencies fall"
@@ -83,11 +87,23 @@ def along(known: Mapping[str, Coordinate], axes: Collection[str]) -> dict[str, C
     }
 
 
+def of_conjugates(coordinates: Mapping[str, Coordinate]) -> dict[str, Coordinate]:
+    """Return coordinates of products of spectra and conjugated ones, which have no common phase.
+
+    So a transform back has lags, which count from 0, and not from the first sample (`FIRST`).
+    """
+    return {
+        name: replace(one, long_name=one.long_name.replace(FIRST, BEGUN).replace(LOWEST, BEGUN))
+        for name, one in coordinates.items()
+    }
+
+
 def of_powers(coordinates: Mapping[str, Coordinate]) -> dict[str, Coordinate]:
     """Return coordinates without what they say of spectra in the samples of channels (`REVERSED`).
 
-    Powers of samples have the same sense in either.
+    Powers of samples have the same sense in either, and no phases (`of_conjugates`).
     """
+    coordinates = of_conjugates(coordinates)
     said = {name: one.long_name for name, one in coordinates.items()}
     for end in REVERSED:
         said = {name: text.replace(f", {end}", "") for name, text in said.items()}

@@ -11,6 +11,7 @@ from argand import ChanneliseProblem, SpectrumProblem
 from workflow import spectral_names
 from workflow.data import (
     FIRST,
+    LOWEST,
     MOST_CHECKED,
     SELECTED,
     TAKEN,
@@ -23,16 +24,17 @@ from workflow.data import (
     is_blank,
 )
 from workflow.files.input_error import InputError
-from workflow.files.units import FACTORS, OF_REAL, OF_SAMPLES, OF_TUNED, OF_UPPER, in_base
-from workflow.inputs.equal_steps import OFF_STEP, step_of
+from workflow.files.units import FACTORS, OF_REAL, OF_SAMPLES, OF_TUNED, OF_UPPER
+from workflow.inputs.equal_steps import OFF_STEP
 from workflow.integrations import is_summed
 from workflow.spectral_names import CHANNELS
-
-RECIPROCAL = {
-    "s": "Hz", "ms": "kHz", "us": "MHz", "ns": "GHz", "Hz": "s", "kHz": "ms", "MHz": "us",
-    "GHz": "ns", "cycles/sample": "", "": "cycles/sample",
-}  # fmt: skip
-"""Units of frequency and time; of another unit u it is 1/u."""
+from workflow.spectral_origins import (
+    RECIPROCAL,
+    converted,
+    counted_from,
+    reciprocal_of,
+    sample_step,
+)
 
 
 def transformed(staged: Staged, *, inverse: bool, shift: bool) -> tuple[str, Coordinate]:
@@ -40,10 +42,12 @@ def transformed(staged: Staged, *, inverse: bool, shift: bool) -> tuple[str, Coo
 
     With N entries a step d apart they are k / (N d): k from 0 to N - 1, of which the upper half are
     the negative ones, or with ``shift`` from -(N // 2) on. Without a coordinate d is one sample.
-    An outline has no values (`blank`) where they are many: a check takes no memory for each.
+    What a transform in the other direction began at (`first_entry`) is added. An outline has no
+    values (`blank`) where they are many: a check takes no memory for each.
 
-    Raises InputError where the steps of the samples are not equal, and where an inverse transform
-    would take for the entry of 0 one that is not.
+    Raises InputError where the steps of the samples are not equal, where an inverse transform would
+    take for the entry of 0 one that is not, and where ``shift`` would put the last entries before
+    the one that the transform in the other direction began at.
     """
     axes, samples = staged.axes["samples"], staged.operands["samples"]
     length = samples.shape[-1]
@@ -58,38 +62,29 @@ def transformed(staged: Staged, *, inverse: bool, shift: bool) -> tuple[str, Coo
     if inverse and found is not None:
         _check_order(axes[-1], found, step)
     step *= _sense(staged, inverse=inverse)
-    reciprocal = RECIPROCAL.get(units, f"1/{units}")
+    reciprocal = reciprocal_of(units)
+    since = counted_from(staged, name, inverse=inverse)
+    if since is not None and shift:
+        raise InputError(
+            f"shift: the {name} begins at selected_{name} of the samples, and its last entries "
+            "would stand before that; leave shift out"
+        )
     upper = "negative" if step > 0 else "positive"
     negative = "" if shift else f" ({OF_UPPER} are the {upper} ones)"
     if not inverse:
         negative = f"{_counted_from(staged)}{negative}"
-    if many or _is_unknown(found):
+    unknown = since is not None and is_blank(since.values)
+    if many or unknown or _is_unknown(found):
         return name, Coordinate(blank((length,), np.float64), reciprocal, f"{name}{negative}")
     values = np.arange(first, first + length, dtype=float)
     values /= length * step  # in place: they are as long as the samples
     if step < 0:
         values += 0.0  # no -0
-    since = staged.coordinates.get(f"{SELECTED}{name}")
-    if inverse and since is not None and since.long_name.endswith(FIRST):
-        apart = 1 / (length * step)
-        values += in_base("time", since.values[:1], since.units) / FACTORS["s"].get(reciprocal, 1.0)
-        said = since.long_name.removesuffix(f", {FIRST}")
-        return name, Coordinate(values, reciprocal, said, step=apart)
-    return name, Coordinate(values, reciprocal, f"{name}{negative}")
-
-
-def first_sample(staged: Staged) -> dict[str, Coordinate]:
-    """Return the time of the first of the samples that are transformed; nothing without times.
-
-    An inverse transform adds it again.
-    """
-    axis = staged.axes["samples"][-1]
-    found = staged.coordinates.get(axis)
-    if found is None or found.units not in FACTORS["s"]:
-        return {}
-    values = blank((1,), np.float64) if is_blank(found.values) else found.values[:1]
-    name, said = f"{SELECTED}{axis}", f"{found.long_name or axis}, {FIRST}"
-    return {name: Coordinate(values, found.units, said, (name,))}
+    if since is None:
+        return name, Coordinate(values, reciprocal, f"{name}{negative}")
+    values += converted(since, reciprocal)
+    said = since.long_name.removesuffix(f", {FIRST if inverse else LOWEST}")
+    return name, Coordinate(values, reciprocal, said, step=1 / (length * step))
 
 
 def _check_order(axis: str, found: Coordinate, step: float) -> None:
@@ -124,7 +119,7 @@ def channels(
     axes = staged.axes["samples"]
     time = axes[-1]
     step, units = sample_step(staged)
-    reciprocal = RECIPROCAL.get(units, f"1/{units}")
+    reciprocal = reciprocal_of(units)
     if centre_hz and reciprocal not in FACTORS["Hz"]:
         known = [unit for unit, per in RECIPROCAL.items() if per in FACTORS["Hz"]]
         raise InputError(
@@ -181,7 +176,7 @@ def _counted_from(staged: Staged) -> str:
     if _tuned_hz(staged):
         return f", {OF_TUNED}"
     found = _selected_frequency(staged)
-    of_channel = found is not None and TAKEN in found.long_name
+    of_channel = found is not None and (TAKEN in found.long_name or LOWEST in found.long_name)
     return f", {OF_SAMPLES}" if of_channel and sample_step(staged)[1] in FACTORS["s"] else ""
 
 
@@ -217,7 +212,7 @@ def segments(
     return name, {
         name: Coordinate(
             shifted(values) if shift else values,
-            RECIPROCAL.get(units, f"1/{units}"),
+            reciprocal_of(units),
             f"{name}{'' if problem.real else _counted_from(staged)}",
         ),
         axes[-1]: Coordinate(
@@ -267,15 +262,6 @@ def coordinates_beside(staged: Staged, own: Mapping[str, Coordinate]) -> dict[st
         and (set(one.of(name)) & set(others) or name.startswith(SELECTED))
     }  # fmt: skip
     return {**kept, **own}
-
-
-def sample_step(staged: Staged) -> tuple[float, str]:
-    """Return the step along the samples' last axis and its unit, 1 and none without coordinate."""
-    axis = staged.axes["samples"][-1]
-    found = staged.coordinates.get(axis)
-    if found is None:
-        return 1.0, ""
-    return step_of(found, f"input.coordinates.{axis}"), found.units
 
 
 def shifted(data: Array) -> Array:

@@ -30,7 +30,7 @@ from workflow.arrays.plane_waves import received
 from workflow.config.case import Case
 from workflow.config.correlate_case import CorrelateCase
 from workflow.config.integration import integrated
-from workflow.data import PLACES, Array, Coordinate, Product, Staged, blank, places
+from workflow.data import PLACES, Array, Coordinate, Product, Staged, blank, of_conjugates, places
 from workflow.drawn import Drawn
 from workflow.figures import pictures
 from workflow.files.input_error import InputError
@@ -249,7 +249,7 @@ class Correlate(Workload):
     def product(self, staged: Staged, result: Array) -> Product:
         """Return visibilities with frequency, integrations' middles, and the inputs' antennas."""
         found = {
-            name: one for name, one in staged.coordinates.items()
+            name: one for name, one in of_conjugates(staged.coordinates).items()
             if "time" not in one.of(name) and "antenna" not in one.of(name)[1:]
             and name not in ("antenna", "polarization", *PLACES)
         }  # fmt: skip

@@ -12,7 +12,7 @@ import numpy as np
 from argand import PRECISIONS, Device, Precision, dft
 from argand.spectrum.problem import DETRENDS
 
-from workflow import spectral_axes, transforms
+from workflow import spectral_axes, spectral_origins, transforms
 from workflow.accuracy import Accuracy
 from workflow.accuracy.references import SpectrumReference, spectrum_reference
 from workflow.config.case import Case
@@ -211,10 +211,9 @@ class Dft(Workload):
         case = self.case
         name, coordinate = spectral_axes.transformed(staged, inverse=case.inverse, shift=case.shift)
         beside = spectral_axes.coordinates_beside(staged, {name: coordinate})
-        if case.inverse:
-            beside.pop(f"{SELECTED}{name}", None)  # it is in the times again
-        else:
-            beside |= spectral_axes.first_sample(staged)
+        if spectral_origins.counted_from(staged, name, inverse=case.inverse) is not None:
+            del beside[f"{SELECTED}{name}"]  # it is in the axis again
+        beside |= spectral_origins.first_entry(staged, inverse=case.inverse)
         axes = (*staged.axes["samples"][:-1], name)
         title = f"{self.name}: {'inverse ' if case.inverse else ''}Fourier transform"
         data = spectral_axes.shifted(result) if case.shift else result
@@ -227,7 +226,7 @@ class Dft(Workload):
         means, name = power(values).mean(axis=0), product.axes[-1]
         coordinate = product.coordinates[name]
         where = coordinate.values
-        if not self.case.inverse and not self.case.shift:
+        if not (self.case.inverse or self.case.shift or where[0]):
             means = np.fft.fftshift(means)
             where = np.fft.fftshift(np.fft.fftfreq(len(means))) * len(means) * where[1:2].sum()
         where, label = pictures.labelled(name, where, coordinate.units)

@@ -26,6 +26,7 @@ from workflow.files.units import power_units
 from workflow.implementation import Implementation, NoResultError, Shape
 from workflow.inputs import operands
 from workflow.inputs.operands import Operand
+from workflow.spectral_origins import sample_step
 from workflow.windows import check_window, make_window
 from workflow.workloads.base import NOTHING, plan_words_of
 from workflow.workloads.baselines import implementations
@@ -167,7 +168,7 @@ class PowerSpectra(Dft):
         )  # fmt: skip
 
     def _scale(self, staged: Staged) -> dict[str, Any]:
-        step, _ = spectral_axes.sample_step(staged)  # below 0 where times descend, or channels fall
+        step, _ = sample_step(staged)  # below 0 where times descend, or channels fall
         return {"scaling": self.case.scaling, "sample_rate": 1 / abs(step)}
 
     def result_shape(self, outline: Staged) -> tuple[int, ...]:

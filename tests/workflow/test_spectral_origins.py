@@ -1,0 +1,109 @@
+"""Transforms there and back: what stood along the axis, from its first entry on and in its unit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+import pytest
+from test_chains import run
+
+from tests.workflow.chained_cases import study_of
+from workflow.config.mistakes import StudyError
+from workflow.data import Array
+from workflow.files.units import OF_SAMPLES
+from workflow.preflight.check import check_study
+
+
+def transform(source: dict[str, Any] | str, axis: str, **more: Any) -> dict[str, Any]:
+    """A transform of a file, or of another workload's product."""
+    given = {"samples": {"workload": source}} if isinstance(source, str) else source
+    return {"kind": "dft", "axis": axis, "input": given, **more}
+
+
+def file_of(path: Path, data: Array, axes: list[str], **coordinates: Any) -> dict[str, Any]:
+    with h5py.File(path / "x.h5", "w") as file:
+        file["x"] = data + 0j
+    return {"file": str(path / "x.h5"), "samples": "x", "axes": axes, "coordinates": coordinates}
+
+
+@pytest.mark.parametrize(
+    ("axis", "between", "inverse", "start", "step", "units"),
+    [
+        ("frequency", "delay", False, 100.0, 0.1, "MHz"),
+        ("frequency", "time", True, 1500.0, -2.0, "kHz"),
+        ("x", "x_frequency", False, -2.0, 0.5, "cm"),
+    ],
+)
+def test_a_transform_back_has_the_axis_again(
+    tmp_path: Path, axis: str, between: str, inverse: bool, start: float, step: float, units: str
+) -> None:
+    """Visibilities whose delays were filtered had frequencies from 0 on, and holograms 1/1/cm."""
+    data = np.random.default_rng(3).normal(size=(2, 16))
+    along = {"start": start, "step": step, "units": units}
+    there = transform(file_of(tmp_path, data, ["row", axis], **{axis: along}), axis)
+    there["inverse"], back = inverse, transform("there", between, inverse=not inverse)
+    study = study_of({"there": there, "back": back})
+    check_study(study)
+    found = run(study, tmp_path)["back"]
+    np.testing.assert_allclose(found.data, data, atol=1e-14)
+    one = found.coordinates[axis]
+    np.testing.assert_allclose(one.values, start + step * np.arange(16), rtol=1e-12)
+    assert (one.units, one.long_name, f"selected_{axis}" in found.coordinates) == (
+        units, axis, False,
+    )  # fmt: skip
+    shifted = study_of({"there": there, "back": {**back, "shift": True}})
+    with pytest.raises(StudyError, match=f"shift: the {axis} begins at selected_{axis}"):
+        check_study(shifted)
+
+
+def test_samples_of_a_part_of_a_band_say_which_frequency_is_0(tmp_path: Path) -> None:
+    """Channels by a transform, some of its bins and one back: they were of a band from 0 on."""
+    time = np.arange(64) / 64e3
+    source = file_of(
+        tmp_path, np.exp(2j * np.pi * 21e3 * time), ["time"], time={"start": 2, "step_s": 1 / 64e3}
+    )
+    part = transform("spectrum", "frequency", inverse=True)
+    part["input"]["select"] = {"samples": {"frequency": "16:32"}}
+    bank = {"kind": "channelise", "channels": 4, "taps": 1, "input": transform("part", "")["input"]}
+    study = study_of({
+        "spectrum": transform(source, "time"), "part": part, "again": transform("part", "time"),
+        "bank": {**bank, "axis": "time"},
+    })  # fmt: skip
+    check_study(study)
+    found = run(study, tmp_path)
+    zero = found["part"].coordinates["selected_frequency"]
+    assert (zero.values.tolist(), zero.units) == ([16e3], "Hz")
+    np.testing.assert_allclose(found["part"].coordinates["time"].values, 2 + time[:16] * 4)
+    again = found["again"]
+    frequency = again.coordinates["frequency"].values
+    np.testing.assert_allclose(frequency, 16e3 + 1e3 * np.arange(16), rtol=1e-12)
+    assert frequency[np.abs(again.data).argmax()] == pytest.approx(21e3)
+    assert OF_SAMPLES in found["bank"].coordinates["frequency"].long_name
+
+
+def test_lags_of_cross_spectra_count_from_0(tmp_path: Path) -> None:
+    """A correlator of spectra: lags began at the time of the first sample, whose phase cancels."""
+    rng = np.random.default_rng(4)
+    wave = rng.normal(size=(8, 40))
+    voltages = np.stack([wave[:, 8:], wave[:, 5:-3]])  # the second is later by 3 samples
+    source = file_of(
+        tmp_path, voltages, ["antenna", "segment", "time"],
+        time={"start": 2, "step": 1, "units": "us"},
+    )  # fmt: skip
+    products = {"voltages": {"workload": "spectra"}}
+    lags = transform("cross", "frequency", inverse=True, shift=True)
+    lags["input"]["select"] = {"samples": {"input": 1, "conjugated_input": 0}}
+    study = study_of({
+        "spectra": transform(source, "time"),
+        "cross": {"kind": "correlate", "input": {
+            **products, "axes": {"voltages": ["antenna", "time", "frequency"]},
+        }},
+        "lags": lags,
+    })  # fmt: skip
+    check_study(study)
+    found = run(study, tmp_path)["lags"]
+    lag = found.coordinates["time"]
+    assert (lag.values[np.abs(found.data[0]).argmax()], lag.units) == (pytest.approx(3), "us")

@@ -1,0 +1,79 @@
+"""What the entries of a transform begin at, which the transform in the other direction adds again.
+
+Steps and units of both axes are here too, which tell whether one is that of the other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from workflow.data import FIRST, LOWEST, SELECTED, Array, Coordinate, Staged, blank, is_blank
+from workflow.files.units import FACTORS
+from workflow.inputs.equal_steps import step_of
+from workflow.inputs.selected_offsets import above_selected
+
+RECIPROCAL = {
+    "s": "Hz", "ms": "kHz", "us": "MHz", "ns": "GHz", "Hz": "s", "kHz": "ms", "MHz": "us",
+    "GHz": "ns", "cycles/sample": "", "": "cycles/sample",
+}  # fmt: skip
+"""Units of frequency and time; of another unit u it is 1/u."""
+
+
+def sample_step(staged: Staged) -> tuple[float, str]:
+    """Return the step along the samples' last axis and its unit, 1 and none without coordinate."""
+    axis = staged.axes["samples"][-1]
+    found = staged.coordinates.get(axis)
+    if found is None:
+        return 1.0, ""
+    return step_of(found, f"input.coordinates.{axis}"), found.units
+
+
+def reciprocal_of(units: str) -> str:
+    """Return the unit of an axis that comes out of one in ``units``, and of that one again."""
+    if units not in RECIPROCAL and units.startswith("1/"):
+        return units.removeprefix("1/").removeprefix("(").removesuffix(")")
+    whole = f"({units})" if "/" in units or " " in units else units
+    return RECIPROCAL.get(units, f"1/{whole}")
+
+
+def counted_from(staged: Staged, name: str, *, inverse: bool) -> Coordinate | None:
+    """Return what the axis ``name`` that comes out began at before a transform took it away.
+
+    None where nothing says it. An inverse transform looks for what a forward one left, and the
+    other way round.
+    """
+    found = staged.coordinates.get(f"{SELECTED}{name}")
+    if found is None or not found.long_name.endswith(FIRST if inverse else LOWEST):
+        return None
+    return found if converted(found, reciprocal_of(sample_step(staged)[1])) is not None else None
+
+
+def first_entry(staged: Staged, *, inverse: bool) -> dict[str, Coordinate]:
+    """Return what stands at the first of the entries that are transformed; nothing of numbers.
+
+    The transform in the other direction adds it again (`counted_from`). Of an inverse transform it
+    is the frequency that is 0 in the samples, kept where that is another one.
+    """
+    axis = staged.axes["samples"][-1]
+    found, name = staged.coordinates.get(axis), f"{SELECTED}{axis}"
+    if found is None or found.values.dtype.kind not in "iuf" or not found.values.size:
+        return {}
+    values = blank((1,), np.float64) if is_blank(found.values) else found.values[:1]
+    physical = found.units in FACTORS["s"] or found.units in FACTORS["Hz"]
+    if not values[0] and (inverse or not physical):
+        return {}
+    one = Coordinate(values, found.units, found.long_name or axis, (name,))
+    one = above_selected(staged.coordinates.get(name), one)
+    return {name: replace(one, long_name=f"{one.long_name}, {LOWEST if inverse else FIRST}")}
+
+
+def converted(found: Coordinate, units: str) -> Array | None:
+    """Return the values in other units; None where these are of something else."""
+    if found.units == units:
+        return np.asarray(found.values)
+    for factors in FACTORS.values():
+        if found.units in factors and units in factors:
+            return np.asarray(found.values * (factors[found.units] / factors[units]))
+    return None
