@@ -9,8 +9,9 @@ from typing import Any
 from argand import Precision
 
 from workflow.data import Array
-from workflow.measurements import OURS
 
+OURS = "argand"
+"""The name of the implementation that is not a peer's."""
 Computation = Callable[[Mapping[str, Any]], Any]
 """Computes the result from operands in device memory (NumPy or CuPy arrays): what is timed."""
 

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any, Self
 
 from workflow.accuracy.measures import Value, every_measure, measured
-from workflow.measurements import OURS, READINGS
+from workflow.implementation import OURS
+from workflow.measuring.readings import READINGS
 from workflow.storage.checked_json import read_lines, write_lines
 
 

@@ -13,7 +13,7 @@ from benchmarks.dft.cases import Case
 from benchmarks.harness.samples import on_host, sampled_rows
 from benchmarks.peers import Candidate
 from workflow.accuracy import Accuracy
-from workflow.transforms import assess_transform
+from workflow.spectra.transforms import assess_transform
 
 _CHECKED_VALUES, _CHECKED_ROWS = 1 << 20, 1 << 12
 """Numbers and transforms compared with fp64 at most; at least four transforms are."""

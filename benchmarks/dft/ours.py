@@ -23,7 +23,7 @@ from argand.runtime.compile.compiler import compile_all
 from benchmarks.dft.cases import Case
 from benchmarks.harness.measuring import array_module
 from benchmarks.peers import Candidate, CannotRunError
-from workflow.transforms import algorithm
+from workflow.spectra.transforms import algorithm
 
 
 def compile_ours(cases: Sequence[Case], precisions: Sequence[Precision], ours: bool) -> None:

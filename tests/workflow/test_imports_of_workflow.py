@@ -29,6 +29,7 @@ NEVER = {
     "inputs": {"accuracy", "arrays", "circuits", *ABOVE_KINDS},
     "arrays": {"accuracy", "circuits", "config", *ABOVE_KINDS},
     "circuits": {"accuracy", "arrays", *ABOVE_KINDS},
+    "spectra": {"arrays", "circuits", "compare", "records", *ABOVE_KINDS},
     "compare": {
         "accuracy", "arrays", "circuits", "config", "preflight", "schemas", "steps", "workloads",
     },

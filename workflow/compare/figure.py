@@ -15,7 +15,7 @@ from workflow.compare.verdicts import Compared, Margins
 from workflow.counted import counted
 from workflow.figures.marks import ratio_ticks
 from workflow.figures.style import colour_of, colours_of, save
-from workflow.measurements import OURS
+from workflow.implementation import OURS
 
 _MOST = 60
 """Rows that are drawn, those that changed most: a page is no longer."""

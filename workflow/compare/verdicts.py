@@ -8,7 +8,7 @@ from itertools import chain
 
 from workflow.compare.ratios import Ratio, time_ratio
 from workflow.compare.reading import Key, Row
-from workflow.measurements import OURS
+from workflow.implementation import OURS
 
 NOT_COMPARABLE = "not comparable"
 UNKNOWN_TIMES = "times not comparable"

@@ -10,7 +10,7 @@ from matplotlib.lines import Line2D
 
 from workflow.figures.marks import EXACT, above_zero, legends
 from workflow.figures.style import colour_of, new_axes, save
-from workflow.measurements import OURS
+from workflow.implementation import OURS
 from workflow.records import Record
 from workflow.tables.ranking import ordered
 

@@ -13,7 +13,7 @@ from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter, NullLocato
 
 from benchmarks.peers import study_names
 from workflow.figures.style import colours_of
-from workflow.measurements import OURS
+from workflow.implementation import OURS
 from workflow.records import Record
 
 MARKERS = ("s", "^", "D", "v", "P", "X", "<", ">", "p", "h")

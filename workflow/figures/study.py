@@ -29,7 +29,7 @@ from workflow.figures.marks import (
     plain_ticks,
 )
 from workflow.figures.style import COLOURS, colour_of, marker_key, new_axes, save
-from workflow.measurements import OURS
+from workflow.implementation import OURS
 from workflow.records import Record
 from workflow.tables.ranking import ordered, pareto
 

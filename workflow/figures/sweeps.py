@@ -14,7 +14,7 @@ from matplotlib.lines import Line2D
 from workflow.cpu_models import is_model
 from workflow.figures.marks import above_zero, legends, mark_exact, markers_of, plain_ticks
 from workflow.figures.style import colour_of, marker_key, save
-from workflow.measurements import OURS
+from workflow.implementation import OURS
 from workflow.records import Record
 from workflow.tables.ranking import ordered
 

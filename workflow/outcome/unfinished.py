@@ -16,8 +16,8 @@ from workflow.accuracy.grading import read_growth
 from workflow.figures.accuracy import draw_accuracy
 from workflow.figures.study import draw_limits
 from workflow.figures.sweeps import draw_sweep
+from workflow.implementation import OURS
 from workflow.jobs.progress import Failure
-from workflow.measurements import OURS
 from workflow.outcome.answering import AnswerFigures, AnswerFiles, write_answers
 from workflow.records import Record, read_all_records, read_records
 from workflow.shards import split_part

@@ -10,9 +10,9 @@ from typing import Any
 
 from workflow.data import Array, Coordinate, Product, Staged
 from workflow.drawn import Stretched
+from workflow.implementation import OURS
 from workflow.inputs.provenance import MADE_OF
 from workflow.inputs.source_attributes import ATTRIBUTES
-from workflow.measurements import OURS
 from workflow.records import Record
 from workflow.shards import Shard
 from workflow.steps.pieces import pieces_of

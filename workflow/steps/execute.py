@@ -17,7 +17,7 @@ from argand.runtime.measuring.ceilings import Ceilings
 
 from workflow.data import Staged
 from workflow.implementation import Implementation, NoResultError
-from workflow.measurements import Readings
+from workflow.measuring.readings import Readings
 from workflow.measuring.surroundings import BUSY
 from workflow.shards import Shard
 from workflow.steps.compiling import compile_kernels

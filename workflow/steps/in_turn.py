@@ -21,7 +21,7 @@ from argand import Device
 from workflow.cpu_models import is_model
 from workflow.data import Array
 from workflow.implementation import Implementation
-from workflow.measurements import READINGS, Readings
+from workflow.measuring.readings import READINGS, Readings
 from workflow.measuring.samplers import Timing
 from workflow.measuring.surroundings import Surroundings, watching
 from workflow.measuring.timing import REPEATS, measure_coarsely, measure_in_turn, rotations

@@ -21,7 +21,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from workflow.config.case import DELIVERY_KEYS
 from workflow.implementation import Implementation
-from workflow.measurements import READINGS, Readings
+from workflow.measuring.readings import READINGS, Readings
 from workflow.shards import Shard
 from workflow.storage.checked_json import CheckedJsonError, read_object, write_object
 from workflow.storage.failures import reading

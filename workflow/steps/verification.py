@@ -20,7 +20,7 @@ from workflow.data import Staged
 from workflow.implementation import Shape
 from workflow.inputs.provenance import file_digests
 from workflow.jobs.progress import Bar
-from workflow.measurements import READINGS
+from workflow.measuring.readings import READINGS
 from workflow.processes import shared_out
 from workflow.records import Record
 from workflow.shards import Shard

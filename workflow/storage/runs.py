@@ -14,7 +14,8 @@ import numpy.typing as npt
 from argand.runtime.measuring.ceilings import Ceilings
 
 from workflow.data import Array
-from workflow.measurements import OURS, Measurements
+from workflow.implementation import OURS
+from workflow.measuring.readings import Measurements
 from workflow.storage.datasets import (
     create,
     members,

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from argand import PRECISIONS, ChanneliseProblem, Device, Precision, channelise
 
-from workflow import spectral_axes
 from workflow.accuracy import Accuracy
 from workflow.accuracy.channelise_accuracy import (
     ChanneliseReference,
@@ -29,8 +28,9 @@ from workflow.files.input_error import InputError
 from workflow.implementation import Implementation, Shape
 from workflow.inputs import operands
 from workflow.inputs.operands import Operand
+from workflow.spectra import spectral_axes
+from workflow.spectra.windows import check_window
 from workflow.storage.noise import complex_normal
-from workflow.windows import check_window
 from workflow.workloads.base import NOTHING, Workload, plan_words_of, register
 from workflow.workloads.baselines import implementations
 

@@ -12,7 +12,6 @@ import numpy as np
 from argand import PRECISIONS, Device, Precision, dft
 from argand.spectrum.problem import DETRENDS
 
-from workflow import spectral_axes, spectral_origins, transforms
 from workflow.accuracy import Accuracy
 from workflow.accuracy.references import SpectrumReference, spectrum_reference
 from workflow.config.case import Case
@@ -24,8 +23,9 @@ from workflow.files.input_error import InputError
 from workflow.implementation import Implementation, Shape
 from workflow.inputs import operands
 from workflow.inputs.operands import Operand
+from workflow.spectra import spectral_axes, spectral_origins, transforms
+from workflow.spectra.windows import check_window, make_window
 from workflow.storage.noise import complex_normal
-from workflow.windows import check_window, make_window
 from workflow.workloads.base import NOTHING, Workload, plan_words_of, register
 from workflow.workloads.baselines import implementations
 

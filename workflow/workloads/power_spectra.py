@@ -14,7 +14,6 @@ from argand import spectrum as estimate
 from argand.spectrum.problem import spectrum_problem
 from argand.spectrum.window import scaled_window
 
-from workflow import spectral_axes
 from workflow.accuracy import Accuracy
 from workflow.accuracy.spectra_accuracy import SpectraReference, assess_spectra, spectra_reference
 from workflow.accuracy.spectra_bounds import BLOCKS
@@ -26,8 +25,9 @@ from workflow.files.units import power_units
 from workflow.implementation import Implementation, NoResultError, Shape
 from workflow.inputs import operands
 from workflow.inputs.operands import Operand
-from workflow.spectral_origins import sample_step
-from workflow.windows import check_window, make_window
+from workflow.spectra import spectral_axes
+from workflow.spectra.spectral_origins import sample_step
+from workflow.spectra.windows import check_window, make_window
 from workflow.workloads.base import NOTHING, plan_words_of
 from workflow.workloads.baselines import implementations
 from workflow.workloads.dft import SAMPLES, Dft

@@ -18,7 +18,7 @@ from workflow.accuracy.bounds import transform_bound
 from workflow.accuracy.transform_bounds import dft_bound
 from workflow.config.dft_case import DftCase
 from workflow.files.input_error import InputError
-from workflow.windows import NAMED, make_window
+from workflow.spectra.windows import NAMED, make_window
 from workflow.workloads.dft import Dft
 
 ONE_KERNEL = LibraryKernels(several=False, numbers=25, blocks=4)

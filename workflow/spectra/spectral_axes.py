@@ -8,7 +8,6 @@ from dataclasses import replace
 import numpy as np
 from argand import ChanneliseProblem, SpectrumProblem
 
-from workflow import spectral_names
 from workflow.data import (
     FIRST,
     LOWEST,
@@ -27,8 +26,9 @@ from workflow.files.input_error import InputError
 from workflow.files.units import FACTORS, OF_REAL, OF_SAMPLES, OF_TUNED, OF_UPPER
 from workflow.inputs.equal_steps import OFF_STEP
 from workflow.integrations import is_summed
-from workflow.spectral_names import CHANNELS
-from workflow.spectral_origins import (
+from workflow.spectra import spectral_names
+from workflow.spectra.spectral_names import CHANNELS
+from workflow.spectra.spectral_origins import (
     RECIPROCAL,
     converted,
     counted_from,

@@ -1,13 +1,10 @@
-"""Readings of clocks and sensors for one result, and the name that tells ours from peers'."""
+"""Readings of clocks and sensors for one result."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
-
-OURS = "argand"
-"""The name of the implementation that is not a peer's."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,7 +13,7 @@ from argand.dft.plan_words import plan_words
 
 from workflow.accuracy.references import spectrum_reference
 from workflow.accuracy.transform_bounds import butterfly_bound, dft_bound, plan_bound
-from workflow.transforms import assess_transform
+from workflow.spectra.transforms import assess_transform
 
 HOPPER = arch_for(90)
 
