@@ -9,9 +9,9 @@ from threading import Thread
 from typing import Any
 
 from argand import Pairs
-from argand.gemm.memory import MAX_WORKSPACE, SLICES_WORKSPACE
 from argand.gemm.modular.moduli import EXACT
 from argand.gemm.pack.plan import pitch_of
+from argand.gemm.workspace import MAX_WORKSPACE, SLICES_WORKSPACE
 from argand.precision import any_precision
 from argand.runtime.memory.workspace_limit import allowed_workspace
 

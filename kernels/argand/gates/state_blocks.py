@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from argand.gates.canonical import GateForm
 from argand.gates.cpu import product_precision
-from argand.gemm.memory import MAX_WORKSPACE, SLICES_WORKSPACE
+from argand.gemm.workspace import MAX_WORKSPACE, SLICES_WORKSPACE
 from argand.precision import Precision
 from argand.runtime.memory.workspace_limit import allowed_workspace, require_workspace
 

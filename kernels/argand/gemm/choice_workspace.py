@@ -8,16 +8,16 @@ from __future__ import annotations
 from dataclasses import replace
 
 from argand.gemm.choice import GemmChoice
-from argand.gemm.memory import (
+from argand.gemm.pack.plan import pitch_of, planes_bytes
+from argand.gemm.question import GemmSizes, Question
+from argand.gemm.sm80.slices import partial_bytes
+from argand.gemm.workspace import (
     MAX_WORKSPACE,
     SLICES_WORKSPACE,
     absmax_bytes,
     aligned,
     slices_pitch,
 )
-from argand.gemm.pack.plan import pitch_of, planes_bytes
-from argand.gemm.question import GemmSizes, Question
-from argand.gemm.sm80.slices import partial_bytes
 
 
 def workspace_of(choice: GemmChoice, question: Question) -> int:

@@ -11,9 +11,9 @@ from argand.gemm.candidates import candidates, with_packing
 from argand.gemm.choice import GemmChoice
 from argand.gemm.choice_workspace import partials_capacity
 from argand.gemm.heuristics import choose
-from argand.gemm.memory import MAX_WORKSPACE, SLICES_WORKSPACE
 from argand.gemm.question import GemmSizes, OperandTraits, Question
 from argand.gemm.sm90.legality import check_wgmma_plan
+from argand.gemm.workspace import MAX_WORKSPACE, SLICES_WORKSPACE
 from argand.runtime.plan import WGMMA_TARGET, PlanError, is_legal
 
 from tests.kernels.compiled import refused

@@ -11,10 +11,10 @@ from argand.device import HOPPER, arch_for
 from argand.gemm.choice import GemmChoice
 from argand.gemm.choice_workspace import partials_capacity, workspace_of
 from argand.gemm.heuristics import choose
-from argand.gemm.memory import absmax_bytes
 from argand.gemm.panels import Panels, panels_by_time
 from argand.gemm.question import GemmSizes, OperandTraits, Question
 from argand.gemm.sm80.slices import partial_bytes
+from argand.gemm.workspace import absmax_bytes
 
 from tests.kernels.gemm.sm80.mma_plans import mma_plan
 

@@ -8,7 +8,6 @@ import cupy
 
 from argand.device import Device
 from argand.gemm.base_address import BaseAddress
-from argand.gemm.memory import aligned
 from argand.gemm.modular.heuristics import (
     choose_pieces,
     choose_plan,
@@ -31,6 +30,7 @@ from argand.gemm.modular.product_launch import RESIDUES, PieceOperand, add_slice
 from argand.gemm.modular.product_plan import COLUMN_BLOCK
 from argand.gemm.modular.proof import wrong_product
 from argand.gemm.modular.proof_launch import ProofLaunch, begin_result
+from argand.gemm.workspace import aligned
 from argand.runtime.launch import kernel_trace
 from argand.runtime.launch.arguments import Address
 from argand.runtime.launch.graph import LaunchSequence

@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 from argand.device import Device
 from argand.gemm.base_address import BaseAddress
-from argand.gemm.memory import aligned
 from argand.gemm.modular.encode_choice import choose_encode_plan
 from argand.gemm.modular.encode_plan import (
     ACROSS_BYTES,
@@ -33,6 +32,7 @@ from argand.gemm.modular.launch_order import KernelLaunch, ProofArguments
 from argand.gemm.modular.moduli import moduli
 from argand.gemm.modular.problem import ModularProblem
 from argand.gemm.modular.scaling import normal_limit
+from argand.gemm.workspace import aligned
 from argand.runtime.calls.layout import Layout
 from argand.runtime.launch.arguments import Address, Fields
 from argand.runtime.launch.kernel import BoundKernel, bound_kernel

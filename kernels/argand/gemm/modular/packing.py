@@ -10,11 +10,11 @@ import cupy
 
 from argand.device import gpu
 from argand.gemm.base_address import BaseAddress
-from argand.gemm.memory import aligned
 from argand.gemm.modular.operand_launch import OperandLaunch, planes_bytes
 from argand.gemm.modular.problem import ModularProblem
 from argand.gemm.modular.product_plan import COLUMN_BLOCK
 from argand.gemm.operands import Op, Side
+from argand.gemm.workspace import aligned
 from argand.runtime.calls.layout import Layout, batched, device_of
 from argand.runtime.complex_types import ITEM
 from argand.runtime.launch.arguments import Address

@@ -12,7 +12,6 @@ import cupy
 from argand.device import Device
 from argand.gemm.absmax_launch import AbsmaxLaunch
 from argand.gemm.base_address import BaseAddress
-from argand.gemm.memory import aligned
 from argand.gemm.pack.plan import (
     THREADS,
     PackPlan,
@@ -24,6 +23,7 @@ from argand.gemm.pack.plan import (
 )
 from argand.gemm.pack.source import PACK_SOURCE, pack_arguments, pack_kernel_name, pack_source
 from argand.gemm.pack.tiles import laid_out
+from argand.gemm.workspace import aligned
 from argand.precision import Precision
 from argand.runtime.calls.layout import Layout, is_k_major
 from argand.runtime.compile.loading import PendingKernel

@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from argand.device import Arch
-from argand.gemm.memory import absmax_bytes
 from argand.gemm.memory_rates import KEPT_BYTES, LATENCY, SAME_K_BYTES, UNALIGNED_BYTES
 from argand.gemm.question import GemmSizes, Question
 from argand.gemm.sm80.costs import Costs, costs_of
@@ -23,6 +22,7 @@ from argand.gemm.sm80.occupancy import (
 from argand.gemm.sm80.plan import LARGEST_ONE_TILE, MmaPlan, holds_accumulators
 from argand.gemm.sm80.slices import k_tiles_of, with_cluster_slices, with_grid_slices
 from argand.gemm.sm80.tiles import in_layout, mma_tiles, one_tile_of, with_absmax, with_copies
+from argand.gemm.workspace import absmax_bytes
 from argand.precision import Precision
 from argand.runtime.plan import PlanError
 

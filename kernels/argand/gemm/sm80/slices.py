@@ -7,9 +7,9 @@ from dataclasses import replace
 from functools import lru_cache
 
 from argand.device import HOPPER, Arch
-from argand.gemm.memory import SLICES_WORKSPACE
 from argand.gemm.question import GemmSizes
 from argand.gemm.sm80.plan import CLUSTER_SIZES, MAX_GRID_SLICES, MmaPlan, holds_accumulators
+from argand.gemm.workspace import SLICES_WORKSPACE
 from argand.multiprocessor import CLUSTER_SM
 
 _MOST_WAVES, _LEAST_SLICE_K = 2, 48

@@ -12,7 +12,6 @@ from argand.device import Device
 from argand.gemm.base_address import BaseAddress
 from argand.gemm.choice import GemmChoice
 from argand.gemm.choice_workspace import partials_capacity
-from argand.gemm.memory import aligned, slices_pitch
 from argand.gemm.pack.launch import PackLaunch, PackSource, Planes
 from argand.gemm.problem import GemmProblem
 from argand.gemm.product_form import OperandForm, ProductForm
@@ -21,6 +20,7 @@ from argand.gemm.sm90.plan import WgmmaPlan
 from argand.gemm.sm90.problem import WgmmaLayouts, WgmmaProblem
 from argand.gemm.sm90.scheduler import CallWorkspace, OwnPlanes, TileDivision
 from argand.gemm.sm90.splitk_launch import ReduceLaunch
+from argand.gemm.workspace import aligned, slices_pitch
 from argand.precision import Precision
 from argand.runtime.calls.layout import Layout
 from argand.runtime.launch.arguments import Address

@@ -1,1 +1,1 @@
-"""Plans of any operation: the forced, the tuned, and those in files."""
+"""Plans of any operation: overrides, tuned plans, and plans in files."""

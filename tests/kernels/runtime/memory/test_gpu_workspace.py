@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from argand import PRECISIONS, gemm, launched, pack, pairs, to_pairs
 from argand.gemm.choice import GemmChoice
-from argand.gemm.memory import MAX_WORKSPACE, SLICES_WORKSPACE
 from argand.gemm.pack.plan import pitch_of
 from argand.gemm.pairs import PAIR_FORMATS
 from argand.gemm.problem import gemm_problem
 from argand.gemm.sm90.plan import WgmmaPlan
+from argand.gemm.workspace import MAX_WORKSPACE, SLICES_WORKSPACE
 from argand.precision import HALF_FORMATS
 
 from benchmarks.gemm.shapes import SUITES, Shape
