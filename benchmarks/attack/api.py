@@ -28,7 +28,7 @@ from benchmarks.attack.nasty import (
 )  # fmt: skip
 from workflow.accuracy.bounds import accumulator_roundoff, operand_roundoff
 from workflow.accuracy.gate_bounds import evolution_bound, gate_bound
-from workflow.accuracy.product_accuracy import assess_product
+from workflow.accuracy.matrix_product_accuracy import assess_product
 from workflow.accuracy.references import product_reference, softmax_reference, spectrum_reference
 from workflow.accuracy.softmax_accuracy import assess_softmax, rounding_bound
 from workflow.accuracy.underflow import underflow

@@ -19,7 +19,7 @@ from benchmarks.attack.nasty import Array, Rng, Verdict
 from workflow.accuracy.beam_power_accuracy import assess_beam_power, beam_power_reference
 from workflow.accuracy.channelise_accuracy import assess_channelise, channelise_reference
 from workflow.accuracy.image_accuracy import assess_image, image_reference
-from workflow.accuracy.product_accuracy import assess_product
+from workflow.accuracy.matrix_product_accuracy import assess_product
 from workflow.accuracy.references import product_reference
 from workflow.accuracy.spectra_accuracy import assess_spectra, spectra_reference
 

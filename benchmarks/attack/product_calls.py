@@ -11,7 +11,7 @@ from argand.precision import EXACT_PRECISIONS
 
 from benchmarks.attack import nasty
 from benchmarks.attack.nasty import Array, Rng, Verdict
-from workflow.accuracy.product_accuracy import assess_product
+from workflow.accuracy.matrix_product_accuracy import assess_product
 from workflow.accuracy.references import product_reference
 
 _SYSTEMS = (None, "fp64", "fp32", "tf32", "8xint8", "12xint8", "15xint8")

@@ -20,8 +20,8 @@ from benchmarks.harness.samples import on_host
 from benchmarks.peers import Candidate
 from workflow.accuracy import Accuracy, bounds
 from workflow.accuracy.assessment import Checks, ratio
-from workflow.accuracy.product_accuracy import assess_product
-from workflow.accuracy.product_bounds import relative_bounds
+from workflow.accuracy.matrix_product_accuracy import assess_product
+from workflow.accuracy.matrix_product_bounds import relative_bounds
 from workflow.accuracy.references import ProductReference, product_reference, sample_rows
 from workflow.accuracy.underflow import underflow
 from workflow.accuracy.whole_error import whole_error

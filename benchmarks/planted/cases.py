@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from workflow.accuracy.references import product_reference
-from workflow.config.product_case import ProductCase
+from workflow.config.matrix_product_case import MatrixProductCase
 from workflow.preflight.loading import load_study
 from workflow.workloads import KINDS, Workload
 
@@ -34,7 +34,7 @@ def cases_of(name: str, count: int, seed: int) -> Iterator[tuple[int, Workload, 
         drawn = {"kind": kind, **keys}
         config = {"seed": seed + number, "baselines": "none", "workloads": {"planted": drawn}}
         workload = load_study(config).workload("planted")
-        yield number, workload, isinstance(workload.case, ProductCase) and number % 2 == 1
+        yield number, workload, isinstance(workload.case, MatrixProductCase) and number % 2 == 1
 
 
 @contextlib.contextmanager

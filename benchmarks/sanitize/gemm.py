@@ -35,7 +35,7 @@ from benchmarks.gemm.shapes import Shape
 from benchmarks.harness.samples import on_host
 from benchmarks.peers import unscaled
 from workflow.accuracy import Accuracy
-from workflow.accuracy.product_accuracy import assess_product
+from workflow.accuracy.matrix_product_accuracy import assess_product
 from workflow.accuracy.references import product_reference
 
 SHAPES = (

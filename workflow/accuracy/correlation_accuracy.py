@@ -18,8 +18,8 @@ from argand import Precision
 
 from workflow.accuracy.assessment import Accuracy, Array, finite
 from workflow.accuracy.hermitian_reference import hermitian_reference, hermitian_square
+from workflow.accuracy.matrix_product_accuracy import assess_product
 from workflow.accuracy.measures import Measure, measured
-from workflow.accuracy.product_accuracy import assess_product
 from workflow.accuracy.references import FLOP_BUDGET, ProductReference
 
 MEASURES = (

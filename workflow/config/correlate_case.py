@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 from workflow.config.antenna_array import AntennaArray, Frequencies, Source
 from workflow.config.file_input import OF_ANTENNAS, DatasetRef, FileInput
 from workflow.config.integration import integrated
-from workflow.config.product_case import ProductCase
+from workflow.config.matrix_product_case import MatrixProductCase
 from workflow.config.uvh5_site import Uvh5Site
 
 
@@ -20,7 +20,7 @@ class CorrelateInput(FileInput):
     voltages: DatasetRef = Field(description=OF_ANTENNAS)
 
 
-class CorrelateCase(ProductCase):
+class CorrelateCase(MatrixProductCase):
     """Visibilities of all pairs of inputs, averaged over nothing: sums over each integration."""
 
     kind: Literal["correlate"]

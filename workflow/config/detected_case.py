@@ -6,10 +6,10 @@ from argand import PRECISIONS
 from argand.beam_power.problem import Detect
 from pydantic import Field, model_validator
 
-from workflow.config.product_case import ProductCase
+from workflow.config.matrix_product_case import MatrixProductCase
 
 
-class DetectedCase(ProductCase):
+class DetectedCase(MatrixProductCase):
     """A product of beams that may be detected."""
 
     detect: Detect | None = Field(

@@ -16,7 +16,7 @@ from pydantic import BeforeValidator, Field, model_validator
 from workflow.accuracy.references import ProductReference, product_reference
 from workflow.config.case import Case
 from workflow.config.file_input import DatasetRef, FileInput
-from workflow.config.product_case import ProductCase
+from workflow.config.matrix_product_case import MatrixProductCase
 from workflow.data import SELECTED, Array, Product, Staged, blank
 from workflow.drawn import Box, Drawn
 from workflow.figures import pictures
@@ -57,7 +57,7 @@ class GemmInput(FileInput):
     c: DatasetRef | None = Field(None, description="Path of C; needed where beta is not 0.")
 
 
-class GemmCase(ProductCase):
+class GemmCase(MatrixProductCase):
     """C = alpha op(A) op(B) + beta C, for a batch of matrices.
 
     A is stored as (batch, m, k) or, where op_a is T or C, (batch, k, m); B as (batch, k, n) or
@@ -65,7 +65,7 @@ class GemmCase(ProductCase):
     """
 
     needs_value: ClassVar[Mapping[str, tuple[str, str]]] = {
-        **ProductCase.needs_value, "phi": ("init", "lognormal"),
+        **MatrixProductCase.needs_value, "phi": ("init", "lognormal"),
     }  # fmt: skip
 
     kind: Literal["gemm"]

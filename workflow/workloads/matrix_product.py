@@ -14,10 +14,10 @@ from argand.gemm.modular.proof import PRIME
 from argand.gemm.problem import gemm_problem
 
 from workflow.accuracy import Accuracy
-from workflow.accuracy.product_accuracy import assess_product
+from workflow.accuracy.matrix_product_accuracy import assess_product
 from workflow.accuracy.references import ProductReference
 from workflow.config.case import Case
-from workflow.config.product_case import ProductCase
+from workflow.config.matrix_product_case import MatrixProductCase
 from workflow.data import Staged
 from workflow.files.input_error import InputError
 from workflow.implementation import Implementation, Shape
@@ -90,7 +90,7 @@ def shape(problem: GemmProblem, read: Iterable[Array]) -> Shape:
 
 
 def ours(
-    case: ProductCase, precision: Precision, device: Device, names: Sequence[str],
+    case: MatrixProductCase, precision: Precision, device: Device, names: Sequence[str],
     scalars: Mapping[str, Any],
 ) -> Implementation:  # fmt: skip
     """Return an implementation by `argand.gemm` of those operands ``names`` that there are.

@@ -3,7 +3,7 @@
 from argand import PRECISIONS, gemm
 
 from tests.verdicts import is_right
-from workflow.accuracy.product_accuracy import assess_product
+from workflow.accuracy.matrix_product_accuracy import assess_product
 from workflow.accuracy.references import product_reference
 
 OPS = ["N", "T", "C"]

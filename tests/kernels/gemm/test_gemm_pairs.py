@@ -12,7 +12,7 @@ from argand.gemm.problem import allowed_outputs, gemm_problem
 from argand.precision import HALF_FORMATS
 from test_pairs import random_pairs
 
-from workflow.accuracy.product_accuracy import assess_product
+from workflow.accuracy.matrix_product_accuracy import assess_product
 from workflow.accuracy.references import product_reference
 
 

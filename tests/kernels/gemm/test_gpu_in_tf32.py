@@ -24,7 +24,7 @@ from tests.kernels.gemm.product_cases import (
 )
 from tests.kernels.gemm.sm90.wgmma_cases import overridden
 from tests.kernels.precisions import IN_TF32, SCALED
-from workflow.accuracy.product_accuracy import assess_product
+from workflow.accuracy.matrix_product_accuracy import assess_product
 from workflow.accuracy.references import product_reference
 
 pytestmark = [pytest.mark.gpu, pytest.mark.usefixtures("wgmma")]

@@ -14,7 +14,7 @@ from test_pairs import every_pattern, random_pairs
 
 from tests.kernels.gemm.product_cases import assert_within, magnitude, normal, summation
 from workflow.accuracy.bounds import rounded_once
-from workflow.accuracy.product_accuracy import assess_product
+from workflow.accuracy.matrix_product_accuracy import assess_product
 from workflow.accuracy.references import product_reference
 from workflow.accuracy.ties import ties
 

@@ -23,8 +23,8 @@ from tests.covers import examples
 from tests.kernels.gemm.product_cases import normal
 from tests.kernels.precisions import IN_TF32, TENSOR, WITH_COUNTERPART
 from workflow.accuracy import bounds
+from workflow.accuracy.matrix_product_accuracy import assess_product
 from workflow.accuracy.probabilistic import accumulation_errors
-from workflow.accuracy.product_accuracy import assess_product
 from workflow.accuracy.references import product_reference
 
 HOPPER = arch_for(90)

@@ -9,7 +9,7 @@ from tests.kernels.gemm.numpy_product_cases import check
 from tests.kernels.precisions import SCALED
 from tests.normal import normal
 from workflow.accuracy import bounds
-from workflow.accuracy.product_accuracy import assess_product
+from workflow.accuracy.matrix_product_accuracy import assess_product
 from workflow.accuracy.references import product_reference
 
 

@@ -14,7 +14,7 @@ from argand.precision import EXACT_PRECISIONS, any_precision
 
 from tests.covers import EXHAUSTIVE, examples
 from workflow.accuracy import bounds
-from workflow.accuracy.product_accuracy import assess_product
+from workflow.accuracy.matrix_product_accuracy import assess_product
 from workflow.accuracy.references import product_reference
 from workflow.accuracy.underflow import underflow
 

@@ -10,7 +10,7 @@ from workflow.accuracy import bounds
 from workflow.accuracy.assessment import FAILURE
 from workflow.accuracy.freivalds import freivalds
 from workflow.accuracy.lines import spectral_bound
-from workflow.accuracy.product_accuracy import assess_product
+from workflow.accuracy.matrix_product_accuracy import assess_product
 from workflow.accuracy.references import product_reference, sample_rows
 
 SMALL_BUDGET = 1e6

@@ -22,6 +22,7 @@ from scipy import stats
 from tests.kernels.tensor_core_sums import added
 from workflow.accuracy.assessment import FAILURE
 from workflow.accuracy.bounds import accumulator_roundoff
+from workflow.accuracy.matrix_product_accuracy import assess_product
 from workflow.accuracy.probabilistic import (
     MIXED_DEPTH,
     SUM_DEVIATION,
@@ -29,7 +30,6 @@ from workflow.accuracy.probabilistic import (
     concentration,
     length_within,
 )
-from workflow.accuracy.product_accuracy import assess_product
 from workflow.accuracy.references import product_reference
 from workflow.accuracy.suspects import operand_terms
 

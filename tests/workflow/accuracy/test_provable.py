@@ -16,7 +16,7 @@ from argand.rounding import split
 from workflow import workloads
 from workflow.accuracy import Accuracy
 from workflow.accuracy.coherence import coherence
-from workflow.accuracy.product_accuracy import assess_product
+from workflow.accuracy.matrix_product_accuracy import assess_product
 from workflow.accuracy.references import product_reference
 from workflow.accuracy.whole_error import LIMIT, whole_error
 from workflow.records import Record

@@ -21,7 +21,7 @@ from argand.operand_format import ROUNDINGS
 from tests.kernels.gemm.product_cases import OPS, normal, stored
 from tests.kernels.gemm.sm90.wgmma_cases import first_choices, overridden
 from tests.kernels.precisions import TENSOR
-from workflow.accuracy.product_accuracy import assess_product
+from workflow.accuracy.matrix_product_accuracy import assess_product
 from workflow.accuracy.references import product_reference
 from workflow.storage.noise import draw
 

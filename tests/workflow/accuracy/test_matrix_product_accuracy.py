@@ -12,7 +12,7 @@ from tests.normal import normal
 from tests.verdicts import is_right
 from workflow.accuracy import bounds
 from workflow.accuracy.freivalds import freivalds
-from workflow.accuracy.product_accuracy import assess_product
+from workflow.accuracy.matrix_product_accuracy import assess_product
 from workflow.accuracy.references import product_reference
 
 NAMES = list(PRECISIONS)

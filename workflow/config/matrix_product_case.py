@@ -11,7 +11,7 @@ from pydantic import Field, field_validator
 from workflow.config.case import PRODUCT_PRECISIONS, Case, known_precisions
 
 
-class ProductCase(Case):
+class MatrixProductCase(Case):
     """A case whose results are products of `argand.gemm`, which also has exact integers."""
 
     precision_names: ClassVar[tuple[str, ...]] = PRODUCT_PRECISIONS

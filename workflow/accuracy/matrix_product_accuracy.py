@@ -14,7 +14,12 @@ from argand.gemm.scaling_range import LineRange, product_range
 from workflow.accuracy import bounds
 from workflow.accuracy.assessment import Accuracy, Checks, finite, misplaced, ratio, same_shape
 from workflow.accuracy.freivalds import freivalds
-from workflow.accuracy.product_bounds import Bounds, lost_scalars, of_left_out, relative_bounds
+from workflow.accuracy.matrix_product_bounds import (
+    Bounds,
+    lost_scalars,
+    of_left_out,
+    relative_bounds,
+)
 from workflow.accuracy.references import Array, ProductReference
 from workflow.accuracy.underflow import underflow
 from workflow.accuracy.whole_error import squared_norm, whole_error
