@@ -20,14 +20,14 @@ kernels' family (docs/experiments/2026-11-28-launches-on-a-busy-stream.md). The 
 ``recorded_row_plans.csv`` and ``recorded_drawn_plans.csv`` have times in rows."""
 
 
-def recorded(name: str, last: str = "precision", seed: str | None = None) -> dict[Case, Times]:
-    """Least microseconds of each plan in a file here, by shape, ops and a ``last`` column."""
+def recorded(name: str, seed: str | None = None) -> dict[Case, Times]:
+    """Least microseconds of each plan in a file here, by shape, ops and precision."""
     found: dict[Case, Times] = defaultdict(dict)
     with Path(__file__).with_name(name).open() as file:
         for row in csv.DictReader(file):
             if seed is not None and row["seed"] != seed:
                 continue
-            times, time = found[row["shape"], row["kind"], row[last]], float(row["time_us"])
+            times, time = found[row["shape"], row["kind"], row["precision"]], float(row["time_us"])
             times[row["plan"]] = min(time, times.get(row["plan"], time))
     return found
 
