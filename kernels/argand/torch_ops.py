@@ -29,8 +29,8 @@ from argand.gates.rules import RULES as GATE
 from argand.gemm.api import gemm
 from argand.gemm.rules import RULES as GEMM
 from argand.precision import Precision, precision_name
+from argand.softmax.api import FUNCTIONS as SOFTMAX_FUNCTIONS
 from argand.softmax.api import RULES as SOFTMAX
-from argand.softmax.api import log_softmax, logsumexp, softmax
 
 _LIBRARY = torch.library.Library("argand", "DEF")
 _PLAIN_KEYS = frozenset(("CPU", "CUDA", "AutogradCPU", "AutogradCUDA", "Conjugate", "Negative"))
@@ -259,9 +259,9 @@ str op_a='N', str op_b='N', {_PRECISION}, float? tolerance=None, bool check=Fals
 str? output=None, str? kernels=None) -> Tensor"),
     _Operator(dft, DFT, f"(Tensor x, int axis=-1, int? n=None, bool inverse=False, \
 str norm='backward', {_PRECISION}) -> Tensor"),
-    *(_Operator(call, SOFTMAX[call.__name__], f"(Tensor x, int axis=-1, {_PRECISION}, \
+    *(_Operator(call, SOFTMAX[name], f"(Tensor x, int axis=-1, {_PRECISION}, \
 float scale=1.0, bool power=False, str? output=None) -> Tensor")
-      for call in (softmax, log_softmax, logsumexp)),
+      for name, call in SOFTMAX_FUNCTIONS.items()),
     _Operator(apply_gate, GATE, "(Tensor state, Tensor matrix, int[] targets, int[] controls=[], \
 str? precision=None) -> Tensor", in_place="state"),
 )  # fmt: skip
