@@ -29,7 +29,8 @@ def hard(symbols: Array, order: int) -> Array:
 def soft(symbols: Array, sent: Array, order: int) -> Array:
     """Return the log-likelihood ratios (..., bit) of bits, the highest first, in fp32.
 
-    The noise is the power of each transmitter's error. An outline has an outline (`blank`).
+    The noise is the power of each transmitter's error. They are NaN where `hard` bits are, and an
+    outline has an outline (`blank`).
 
     Args:
         symbols: (snr, time, frequency, transmitter, symbol).
@@ -40,7 +41,7 @@ def soft(symbols: Array, sent: Array, order: int) -> Array:
     found = symbols.astype(complex)
     used = np.where(_arrived(found), found, np.nan)
     noise = qam.error_power(sent, used, order)
-    return qam.soft_bits(found, order, noise).astype(np.float32)
+    return qam.soft_bits(used, order, noise).astype(np.float32)
 
 
 def _arrived(symbols: Array) -> Array:
