@@ -39,7 +39,7 @@ def soft(symbols: Array, sent: Array, order: int) -> Array:
     if is_blank(symbols):
         return blank((*symbols.shape, qam.bits_of(order)), np.float32)
     found = symbols.astype(complex)
-    used = np.where(_arrived(found), found, np.nan)
+    used = np.where(_arrived(found), found, complex(np.nan, np.nan))
     noise = qam.error_power(sent, used, order)
     return qam.soft_bits(used, order, noise).astype(np.float32)
 
