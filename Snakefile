@@ -24,12 +24,7 @@ from argand.runtime.compile.kernel_digest import kernel_digest
 from benchmarks.peers import study_modules
 from workflow.config.mistakes import StudyError
 from workflow.preflight.check import checked_study
-from workflow.preflight.file_names import (
-    check_for_jobs,
-    folder_of,
-    named_folder,
-    typed_paths,
-)
+from workflow.preflight import file_names
 from workflow.preflight.loading import load_study
 from workflow.shards import split_part
 from workflow.preflight.code_digest import code_digest
@@ -62,7 +57,7 @@ if IS_MODULE:
     overrides = dict(config)
 else:
     given_here = workflow.config_settings
-    overrides = {**given_here.config, **typed_paths(given_here.config_args)}
+    overrides = {**given_here.config, **file_names.typed_paths(given_here.config_args)}
 for key in ("study", "out"):  # such as study=$NAME of a name that is not set
     if overrides.get(key, "path") in ("", None):
         raise WorkflowError(f"{key}: must be a path, got nothing")
@@ -77,10 +72,12 @@ try:
     if IS_MODULE:
         folder = Path(str(out or workflow.pathvars.get("results")))
     else:
-        folder = named_folder(str(out)) if out else folder_of(path)
+        folder = (
+            file_names.named_folder(str(out)) if out else file_names.folder_of(path)
+        )
         if IS_MAIN and ON_CLUSTER:
             for key, text in (("study", path), ("out", folder)):
-                check_for_jobs(key, str(text))
+                file_names.check_for_jobs(key, str(text))
     if IS_MAIN:
         study = checked_study(given, overrides, device_here=RUNS_HERE, folder=folder)
     else:

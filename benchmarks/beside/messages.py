@@ -1,4 +1,4 @@
-"""What the process of a checkout is asked for and answers; imports no argand."""
+"""Questions to the process of a checkout, and its answers. Imports no argand."""
 
 from __future__ import annotations
 

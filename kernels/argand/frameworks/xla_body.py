@@ -1,4 +1,4 @@
-"""What a call of XLA runs, by the number that stands for it in XLA's programs."""
+"""The function that a call of XLA's runs, with the call cache that keeps it."""
 
 from __future__ import annotations
 
