@@ -84,7 +84,7 @@ class CallPlan:
         self._on_foreign(self._plan, arrays)
         planned: DeviceCallPlan | StagedCallPlan | None = self._on_gpu
         if planned is not None and any(map(is_cuda_tensor, arrays)):
-            from argand.frameworks.tensor_plan import of_tensors
+            from argand.frameworks.torch_plan_calls import of_tensors
 
             self._start = of_tensors(planned)
 

@@ -52,7 +52,7 @@ class Repeats:
         if not is_cuda_tensor(x):
             return nothing
         require_cupy()
-        from argand.frameworks.tensor_calls import TensorCalls
+        from argand.frameworks.torch_repeats import TensorCalls
 
         self.known[type(x)] = TensorCalls(self._cache()).repeat
         return self.known[type(x)]

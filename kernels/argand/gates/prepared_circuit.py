@@ -17,7 +17,7 @@ from argand.gates.prepared_gates import prepared_gates
 
 if TYPE_CHECKING:
     from argand.array_types import ArrayT
-    from argand.frameworks.tensor_in_place import TensorInPlace
+    from argand.frameworks.torch_in_place import TensorInPlace
 
 
 class PreparedCircuit:
@@ -51,7 +51,7 @@ class PreparedCircuit:
         self._on_tensor: TensorInPlace | None = None
         self._prepare(state)
         if is_cuda_tensor(state):
-            from argand.frameworks.tensor_in_place import TensorInPlace
+            from argand.frameworks.torch_in_place import TensorInPlace
 
             self._on_tensor = TensorInPlace(self._apply)
 

@@ -14,7 +14,7 @@ import cupy
 import torch
 
 from argand.frameworks.streams import cupy_stream
-from argand.frameworks.tensor_checks import TensorChecks
+from argand.frameworks.torch_checks import TensorChecks
 from argand.frameworks.torch_functions import (
     are_followed,
     empty_like,

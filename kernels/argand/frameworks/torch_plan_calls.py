@@ -10,8 +10,7 @@ import cupy
 import torch
 
 from argand.frameworks.streams import cupy_stream
-from argand.frameworks.tensor_calls import KINDS, RESULTS, model_of
-from argand.frameworks.tensor_checks import TensorChecks
+from argand.frameworks.torch_checks import TensorChecks
 from argand.frameworks.torch_functions import (
     are_followed,
     empty_like,
@@ -23,6 +22,7 @@ from argand.frameworks.torch_functions import (
     pass_unseen,
     raw_stream,
 )
+from argand.frameworks.torch_repeats import KINDS, RESULTS, model_of
 from argand.runtime.calls.call_cache import ALIGNMENT, SEVERAL, Form, current_device
 from argand.runtime.calls.device_call_plan import MOST_KNOWN, DeviceCallPlan
 from argand.runtime.calls.kept_call import Addresses, Start, no_start, overlaps
