@@ -26,7 +26,7 @@ from tools.docs.product_tables import PRODUCT_TABLES
 from tools.docs.provenance import recorded_table, versions_list
 from tools.docs.scale_tables import SCALE_TABLES
 from tools.docs.softmax_tables import SOFTMAX_TABLES
-from tools.docs.study_run import leases_table, steps_table
+from tools.docs.study_run import steps_table
 from tools.docs.study_tables import STUDY_TABLES
 from tools.docs.summaries import SUMMARIES
 from tools.docs.sweep_tables import SWEEP_TABLES
@@ -64,7 +64,6 @@ TABLES: dict[str, Callable[[Path], str]] = {
     "h200-first-calls": first_calls_table,
     "h200-products-growth": growth_table,
     "h200-workspace": workspace_limits_table,
-    "h200-study-leases": leases_table,
     "h200-study-steps": steps_table,
     **FILE_TABLES,
     **PRODUCT_TABLES,

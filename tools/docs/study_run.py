@@ -1,4 +1,4 @@
-"""How the study of docs/data/ ran: steps by Snakemake's progress, jobs on GPUs by their leases."""
+"""How the study of docs/data/ ran: its steps, by Snakemake's progress."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tools.docs.shown import text_table
-from workflow.jobs.lease_log import leases, pairs, seconds
 from workflow.tables.readable import number
 
 _LINE = re.compile(r"(\d\d):(\d\d):(\d\d)  \[ *\d+/\d+\]  ([a-z]+):? +(.*?) +([\d.]+) s(?:  |$)")
@@ -64,18 +63,3 @@ def _logged(text: str) -> Iterable[_Step]:
 def _since(start: float, clock: float) -> float:
     """Return the seconds from a time of the day to the next time that it is ``clock``."""
     return (clock - start) % _DAY
-
-
-def leases_table(data: Path) -> str:
-    """Return for each job that had a GPU: when, how long, and the most host memory that it had."""
-    held = pairs(leases(data / "h200-study-leases.jsonl"))
-    began = min(seconds(taken) for taken, _ in held)
-    rows = []
-    for taken, back in held:
-        start, end = seconds(taken), seconds(back)
-        rows.append({
-            "job": taken["job"].removeprefix("run "), "GPU": str(taken["gpus"][0]["index"]),
-            "from (s)": f"{start - began:.0f}", "held (s)": number(end - start),
-            "host memory (GiB)": number(back["host_peak_bytes"] / 2**30),
-        })  # fmt: skip
-    return text_table(rows, "job")

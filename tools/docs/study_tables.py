@@ -1,4 +1,4 @@
-"""The tables of the studies under docs/data/: their rows, and how errors grow with k."""
+"""The tables of the studies under docs/data/: what precisions cost, and how errors grow with k."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks.harness.recorded import is_verified, plain_rows, read_rows
-from tools.docs.shown import rounded, shown_columns
+from tools.docs.shown import rounded
 from workflow.accuracy.grading import read_growth
 from workflow.records import Record
 from workflow.tables.precisions import precisions_columns, precisions_rows
@@ -16,20 +16,6 @@ from workflow.tables.study import growth_rows
 H200, H200_DEFAULT, CPU = "h200-study.csv", "h200-default-study.csv", "cpu-study.csv"
 """`performance.csv` of the large study and of the default one on an H200, and of
 the default study on a CPU."""
-
-
-def study_table(name: str, *workloads: str) -> Callable[[Path], str]:
-    """Return the performance table of a study; with ``workloads`` only theirs.
-
-    A row that is not verified has its verdict and the reason beside it.
-    """
-
-    def table(data: Path) -> str:
-        rows = read_rows(data / name)
-        shown = [row for row in rows if not workloads or row["workload"] in workloads]
-        return markdown_table(shown_columns(), shown)
-
-    return table
 
 
 def precisions_table(data: Path) -> str:
@@ -60,10 +46,7 @@ def survey_table(data: Path) -> str:
 
 
 STUDY_TABLES: dict[str, Callable[[Path], str]] = {
-    "cpu-headline": study_table(CPU, "station-beams"),
-    "cpu-study": study_table(CPU),
     "h100-survey": survey_table,
-    "h200-study-all": study_table(H200),
     "h200-study-growth": study_growth_table,
     "h200-study-precisions": precisions_table,
 }

@@ -22,7 +22,7 @@ from tools.docs.gate_tables import circuit_rows, gate_rows
 from tools.docs.product_tables import BATCHED, LARGE, SMALL
 from tools.docs.shown import text_table
 from tools.docs.softmax_tables import SOFTMAX
-from tools.docs.study_tables import H200, H200_DEFAULT
+from tools.docs.study_tables import CPU, H200, H200_DEFAULT
 from tools.docs.transform_tables import plan_kind, transform_rows
 from workflow.tables.readable import number
 
@@ -207,4 +207,5 @@ SUMMARIES: dict[str, Callable[[Path], str]] = {
     "h200-circuits": circuits_summary,
     "h200-study": study_summary(H200),
     "h200-default-study": study_summary(H200_DEFAULT),
+    "cpu-study": study_summary(CPU),
 }
