@@ -1,4 +1,4 @@
-"""How long the first call of each operation takes in a new process, with and without compiling.
+"""Times of the first call of each operation in a new process, with and without compiling.
 
     python -m benchmarks.first_call --csv docs/data/h200-first-call.csv
     python -m benchmarks.first_call --wheel dist/argand_cubins-0.1.0-py3-none-any.whl

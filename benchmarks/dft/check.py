@@ -1,4 +1,4 @@
-"""Whether transforms are right: sampled rows against fp64, and all of them finite."""
+"""A check of transforms: sampled rows against fp64, and all of them finite."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether a product is right, at a cost that does not grow with it.
+"""A check of products whose cost does not grow with them.
 
 The rows R of A and the columns S of B have the product C[R, S], whatever else there is. So a large
 product is checked on rows and columns spread over it, some of every tile, and a large batch on

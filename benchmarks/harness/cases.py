@@ -1,4 +1,4 @@
-"""Which cases a benchmark measures: those of ``--shape``, then those of ``--suite``."""
+"""The cases that a benchmark measures: those of ``--shape``, then those of ``--suite``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which peers there are: every module of the folder without an underscore."""
+"""The peers that there are: every module of the folder without an underscore."""
 
 from __future__ import annotations
 

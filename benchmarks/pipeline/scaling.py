@@ -1,4 +1,4 @@
-"""How a study in shards gains from more GPUs on one host.
+"""Times of a study in shards on more and more GPUs of one host.
 
     python -m benchmarks.pipeline.scaling --shards 64
 

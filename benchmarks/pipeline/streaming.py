@@ -1,4 +1,4 @@
-"""How near streaming comes to the slowest of its parts.
+"""The time of streaming beside that of the slowest of its parts.
 
     python -m benchmarks.pipeline.streaming --json streaming.json
 

@@ -1,4 +1,4 @@
-"""Whether softmaxes are right: sampled rows against SciPy in fp64, and all of them finite."""
+"""A check of softmaxes: sampled rows against SciPy in fp64, and all of them finite."""
 
 from __future__ import annotations
 

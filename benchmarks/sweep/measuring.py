@@ -1,4 +1,4 @@
-"""How a sweep checks and times the candidates of a case: quickly, for there are thousands."""
+"""Checks and times of the candidates of a case in a sweep: quick, for there are thousands."""
 
 from __future__ import annotations
 

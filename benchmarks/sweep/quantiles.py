@@ -1,4 +1,4 @@
-"""How the ratios, fractions and regrets of a sweep are distributed."""
+"""Quantiles of the ratios, fractions and regrets of a sweep."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How errors of products grow with k, as measured."""
+"""The table of how errors of products grow with k, as measured."""
 
 from __future__ import annotations
 

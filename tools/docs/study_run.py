@@ -1,4 +1,4 @@
-"""How the study of docs/data/ ran: its steps, by Snakemake's progress."""
+"""The run of the study of docs/data/: its steps, by Snakemake's progress."""
 
 from __future__ import annotations
 

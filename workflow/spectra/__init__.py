@@ -1,1 +1,1 @@
-"""What kinds of transforms, filter banks and power spectra share: axes, windows, algorithms."""
+"""Axes, windows and algorithms that kinds of transforms, filter banks and power spectra share."""

@@ -1,4 +1,4 @@
-"""What the entries of a transform begin at, which the transform in the other direction adds again.
+"""Origins of the axes of transforms, which the transform in the other direction adds again.
 
 Steps and units of both axes are here too, which tell whether one is that of the other.
 """

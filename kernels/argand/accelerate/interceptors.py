@@ -1,4 +1,4 @@
-"""How calls of torch.matmul and cupy.matmul reach a router, within a context."""
+"""Interceptors, by which calls of torch.matmul and cupy.matmul in a context reach its router."""
 
 from __future__ import annotations
 

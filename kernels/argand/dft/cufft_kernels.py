@@ -1,4 +1,4 @@
-"""Which kernels cuFFT takes for rows of a length, read from a call that is captured, not launched.
+"""The kernels that cuFFT takes for rows of a length, read from a call that is captured, not run.
 
 No rule of a length's factors says it: cuFFT has a table of its own. Its plan of one kernel takes up
 to 0.6 s the first time in a process, which its first call takes otherwise, and 0.4 ms from then on.

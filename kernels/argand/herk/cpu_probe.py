@@ -1,4 +1,4 @@
-"""How many rows of Hermitian products BLAS makes Hermitian to the bit, by random numbers.
+"""A probe of how many rows of Hermitian products BLAS makes Hermitian to the bit.
 
 Where BLAS computes element (i, j) by the same steps as (j, i), both have the same bits but for the
 sign of the imaginary part. No library promises that, so it is seen by products of random numbers of

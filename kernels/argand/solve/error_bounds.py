@@ -1,4 +1,4 @@
-"""Whether factors of LAPACK's zgesv have grown so little that its x is taken without a residual.
+"""Bounds by which factors of LAPACK's zgesv are small enough to take its x without a residual.
 
 It is for a CPU: on a GPU the backward error of every x is measured (`argand.solve.gpu_calls`).
 

@@ -1,4 +1,4 @@
-"""Whether a stream is behind the host, by which launches are chosen.
+"""The backlog of a stream: whether it is behind the host, by which launches are chosen.
 
 The driver's launch of a kernel takes the host longer than that of a graph, and an idle GPU answers
 it later. But a kernel that is launched by itself begins while the one before ends, and nothing of a
