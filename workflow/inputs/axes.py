@@ -133,7 +133,12 @@ def pair_axis(names: Sequence[str] | None, shape: Sequence[int], key: str, what:
 
 
 def map_axes(
-    operand: Operand, names: Sequence[str] | None, lengths: Sequence[int], key: str, what: str
+    operand: Operand,
+    names: Sequence[str] | None,
+    lengths: Sequence[int],
+    key: str,
+    what: str,
+    kept: Sequence[bool] | None = None,
 ) -> AxisMap:
     """Return the map for the axes that a selection keeps.
 
@@ -143,6 +148,8 @@ def map_axes(
         lengths: of the same axes.
         key: of the operand in the config, such as ``input.samples``.
         what: the dataset and its shape, for messages.
+        kept: which axes of the file these are, by whose places `Operand.along` counts; all of them
+            where it is None.
 
     Raises:
         AxisError: too many axes, unknown ones, one twice, or none that is said to be worked along.
@@ -155,7 +162,7 @@ def map_axes(
     if 0 in lengths:
         raise AxisError(f"{key} must have elements along each of its axes, but {what}")
     if operand.free:
-        return _free(operand, names, lengths, key, what)
+        return _free(operand, names, lengths, key, what, kept or [True] * len(lengths))
     if names is None:
         missing = operand.axes[: rank - len(lengths)]
         given = operand.axes[len(missing) :]
@@ -176,11 +183,16 @@ def map_axes(
 
 
 def _free(
-    operand: Operand, names: Sequence[str] | None, lengths: Sequence[int], key: str, what: str
+    operand: Operand,
+    names: Sequence[str] | None,
+    lengths: Sequence[int],
+    key: str,
+    what: str,
+    kept_in_file: Sequence[bool],
 ) -> AxisMap:
     """Return the axes as named, or with the operand's own names, the one worked along last."""
     count = len(lengths)
-    number = _along(operand, names, lengths, key, what)
+    number = _along(operand, names, lengths, key, what, kept_in_file)
     order = [*(place for place in range(count) if place != number), number]
     kept = list(order)
     if names is None:
@@ -198,7 +210,12 @@ def _free(
 
 
 def _along(
-    operand: Operand, names: Sequence[str] | None, lengths: Sequence[int], key: str, what: str
+    operand: Operand,
+    names: Sequence[str] | None,
+    lengths: Sequence[int],
+    key: str,
+    what: str,
+    kept_in_file: Sequence[bool],
 ) -> int:
     """Return the place of the axis that is worked along."""
     count, along = len(lengths), operand.along
@@ -210,12 +227,19 @@ def _along(
             raise AxisError(f"axis: must be of {list(names)}, got {along!r}{nearest(along, names)}")
         return list(names).index(along)
     if along is not None:
-        if not -count <= along < count:
-            raise AxisError(f"axis: must be within {-count} to {count - 1}, got {along}; {what}")
-        return along % count
+        rank = len(kept_in_file)
+        if not -rank <= along < rank:
+            raise AxisError(f"axis: must be within {-rank} to {rank - 1}, got {along}; {what}")
+        if not kept_in_file[along]:
+            raise AxisError(
+                f"axis: {along} is the place of an axis that a number in input.select drops; "
+                f"places count in the file, and {what}"
+            )
+        return sum(kept_in_file[: along % rank])
     if operand.named and math.prod(lengths) != lengths[-1]:
         shown = f" ({', '.join(names)})" if names else ""
-        line = "`axis:` and its name" if names else "`axis: -1` for the last one"
+        behind = list(kept_in_file)[::-1].index(True) + 1
+        line = "`axis:` and its name" if names else f"`axis: -{behind}` for the last one"
         raise AxisError(
             f"{key} has {count} axes of shape {tuple(lengths)}{shown}, and nothing says which "
             f"of them is transformed; add {line} to the workload"

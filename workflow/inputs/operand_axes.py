@@ -88,8 +88,9 @@ class OperandAxes:
         what = f"{self.name} has {len(shape)} of shape {shape}"
         if names is None and sum(n > 1 for n in shape) > 1 and by_matlab(self.datasets):
             raise InputError(f"{self.key}: {axes_by_matlab(self.name, self.operand, len(shape))}")
+        there = [axis.kept for axis in self.picked.axes if not axis.pair]
         try:
-            found = map_axes(self.operand, kept, shape, self.key, what)
+            found = map_axes(self.operand, kept, shape, self.key, what, there)
         except AxisError as error:
             raise InputError(str(error)) from None
         self._check_order(found)

@@ -82,8 +82,9 @@ class ProductOperand:
             if not fits:
                 _check_places(operand, kept, shown, array)
             self.map: AxisMap = map_axes(
-                operand, kept if fits else None, self.picked.shape, f"input.{name}", shown
-            )
+                operand, kept if fits else None, self.picked.shape, f"input.{name}", shown,
+                [axis.kept for axis in self.picked.axes],
+            )  # fmt: skip
         except AxisError as error:
             raise InputError(str(error)) from None
         except SelectionError as error:

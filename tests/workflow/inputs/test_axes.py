@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import logging
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,11 @@ def test_axes_without_names_are_the_last_ones() -> None:
     assert (found.axes, found.shape, found.missing) == (("row", "time"), (1, 7), ())
     turned = Operand("x", lines.axes, free=True, along=-3)
     assert map_axes(turned, None, (2, 3, 7), "x", "x").shape == (3, 7, 2)
+    # Places count in the file, also beside an axis that a number drops.
+    dropped = [True, False, True, True]
+    for along in (2, -2):
+        one = map_axes(replace(turned, along=along), None, (2, 3, 7), "x", "x", dropped)
+        assert one.shape == (2, 7, 3)
 
 
 @pytest.fixture

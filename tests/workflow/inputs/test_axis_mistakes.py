@@ -163,11 +163,13 @@ def test_mistakes_are_said_before_anything_runs(
     [
         ({"axis": "tme"}, "axis: must be of ['frequency', 'polarization', 'antenna', 'time'], got"),
         ({"axis": 4}, "axis: must be within -4 to 3, got 4"),
+        ({"axis": -3}, "axis: -3 is the place of an axis that a number in input.select drops"),
         ({"axis": True}, "axis: must be a whole number or text"),
     ],
 )
 def test_axes_that_are_not_there(file: Path, more: dict[str, Any], message: str) -> None:
     source = {"file": str(file), "samples": "volt", "axes": list(AXES)}
+    source["select"] = {"samples": {"polarization": 0}} if more["axis"] == -3 else {}
     assert error_of({"kind": "dft", "input": source, **more}).startswith(message)
 
 

@@ -194,7 +194,7 @@ def test_hera_delay_transform(real_data):
     path = real_data / "vis" / "hera_zen.2458098.45361.uvh5"
     chosen = [":", 0, ":", 0]
     source = {"file": path, "samples": "Data/visdata", "select": {"samples": chosen}}
-    one = dft(input=source, window="blackmanharris", axis=-1)
+    one = dft(input=source, window="blackmanharris", axis=-2)
     one.check()
     staged = one.stage()
     with h5py.File(path) as file:
