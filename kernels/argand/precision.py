@@ -65,6 +65,10 @@ class Precision:
     moduli: int = 0
     counterpart: Precision | None = None
 
+    def __repr__(self) -> str:
+        """Return name and roundings, in which rows differ: problems and plans print it."""
+        return f"Precision({self.name!r}, roundings={self.roundings})"
+
     def __hash__(self) -> int:
         """Return the hash of the name: rows are looked up at every call, and few differ in more."""
         return hash(self.name)

@@ -5,6 +5,7 @@ from itertools import product
 
 import pytest
 from argand import PRECISIONS, get_precision
+from argand.gemm.problem import gemm_problem
 from argand.operand_format import ROUNDINGS
 from argand.precision import BF16, FP16, FP32, FP64, PEER_CLASSES, TF32
 
@@ -73,6 +74,11 @@ def test_roundings_can_be_chosen_for_tf32_only():
     assert get_precision("3xfp16", ["nearest_even"] * 2) == PRECISIONS["3xfp16"]
     with pytest.raises(ValueError, match=r"rounding for 3xfp16 must be 2 of \['nearest_even'\]"):
         get_precision("3xfp16", "toward_zero")
+
+
+def test_problems_print_a_precision_in_few_words():
+    text = str(gemm_problem((4, 4), (4, 4), precision="tf32", rounding="toward_zero"))
+    assert "precision=Precision('tf32', roundings=('toward_zero',))," in text
 
 
 def test_the_range_of_scaled_lines():
