@@ -126,13 +126,15 @@ def _diagonal(found: Mapping[int, GateRun], latest: Sequence[list[int]], number:
     pairs = [own]
     if len(own) < _MOST_QUBITS:
         before = [{*found[one].gate.qubits} for one in latest[gate.qubits[0]][-_MOST_GATES:]]
-        pairs += [one for one in reversed(before) if len(one) > 1][:1]
+        nearest = next((one for one in reversed(before) if len(one) > 1), ())
+        if len(nearest) == _MOST_QUBITS:  # a wider gate is in no run and ends each on its qubits
+            pairs.append(nearest)
     for pair in pairs:
         members, product = [number], _on(gate, pair)
         left = {qubit: list(latest[qubit][-_MOST_GATES - 1 :]) for qubit in pair}
         for qubit in own:
             left[qubit].pop()
-        while len(pair) <= _MOST_QUBITS and len(members) < _MOST_GATES and any(left.values()):
+        while len(members) < _MOST_GATES and any(left.values()):
             one = max(places[-1] for places in left.values() if places)
             other = found[one].gate
             if not pair.issuperset(other.qubits):

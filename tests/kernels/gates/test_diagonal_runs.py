@@ -74,6 +74,14 @@ def test_a_gate_between_on_a_further_qubit_keeps_them_apart() -> None:
     assert [run.numbers for run in diagonal_runs(3, gates)] == [(0,), (1,), (2,), (3,)]
 
 
+def test_a_gate_of_many_controls_takes_no_matrix_of_all_its_qubits() -> None:
+    """As Grover's search has between gates on each qubit: that of 24 qubits would be 4 PiB."""
+    controlled = Gate(np.diag([1, -1]), (0,), tuple(range(1, 24)))
+    around = [Gate(H, (qubit,)) for qubit in range(24)]
+    runs = diagonal_runs(24, [*around, controlled, *around])
+    assert [run.numbers for run in runs] == [(number,) for number in range(49)]
+
+
 def test_h_around_cx_is_a_controlled_phase() -> None:
     """To rounding, which leaves no entry beside the diagonal."""
     (run,) = diagonal_runs(4, [Gate(H, (3,)), cx(1, 3), Gate(H, (3,))])
