@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 
 from workflow.config.case import Case
 from workflow.config.file_input import DatasetRef, FileInput
-from workflow.config.power_estimate import PowerEstimate
+from workflow.config.power_spectra_case import PowerSpectraCase
 from workflow.config.tone import Tone
 
 
@@ -20,7 +20,7 @@ class DftInput(FileInput):
     window: DatasetRef | None = Field(None, description="Path of a real window.")
 
 
-class DftCase(PowerEstimate, Case):
+class DftCase(PowerSpectraCase, Case):
     """Transforms along one axis, X = (window x) F_N with F_N = exp(-2 pi i jk / N)."""
 
     kind: Literal["dft"]

@@ -25,7 +25,7 @@ from workflow.arrays.plane_waves import received, steering_weights
 from workflow.config.antenna_array import Frequencies, Source
 from workflow.config.beam_grid import BeamGrid
 from workflow.config.case import Case
-from workflow.config.detected_case import DetectedCase
+from workflow.config.detected_beams_case import DetectedBeamsCase
 from workflow.config.file_input import OF_ANTENNAS, DatasetRef, FileInput
 from workflow.config.integration import integrated
 from workflow.data import Array, Coordinate, Product, Staged, blank, power
@@ -65,7 +65,7 @@ class BeamformingInput(FileInput):
     samples: DatasetRef = Field(description=OF_ANTENNAS)
 
 
-class BeamformingCase(BeamGrid, DetectedCase):
+class BeamformingCase(BeamGrid, DetectedBeamsCase):
     """Beams towards a grid of directions from the samples of an antenna array.
 
     The beams lie on a regular grid of direction cosines about `phase_centre`: l from -extent to

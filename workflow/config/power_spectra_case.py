@@ -1,4 +1,4 @@
-"""The power of segments in place of a spectrum, as a config describes it."""
+"""The keys of power spectra: the power of segments in place of a spectrum."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 from workflow.config.model import Model
 
 
-class PowerEstimate(Model):
+class PowerSpectraCase(Model):
     """Means of |X|^2 over groups of windowed segments: spectrograms and Welch's estimates."""
 
     own: ClassVar[tuple[str, ...]] = (
@@ -51,7 +51,7 @@ class PowerEstimate(Model):
     )
 
     @model_validator(mode="after")
-    def _fits(self) -> PowerEstimate:
+    def _fits(self) -> PowerSpectraCase:
         given = [name for name in self.own if name in self.model_fields_set]
         if given and not self.power:
             raise ValueError(f"{given[0]} may be given beside power: true alone")

@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 from workflow.config.matrix_product_case import MatrixProductCase
 
 
-class DetectedCase(MatrixProductCase):
+class DetectedBeamsCase(MatrixProductCase):
     """A product of beams that may be detected."""
 
     detect: Detect | None = Field(
@@ -22,7 +22,7 @@ class DetectedCase(MatrixProductCase):
     )
 
     @model_validator(mode="after")
-    def _detects(self) -> DetectedCase:
+    def _detects(self) -> DetectedBeamsCase:
         if self.detect is None:
             if self.integrate != 1:
                 raise ValueError(f"integrate needs detect, got {self.integrate} without")
