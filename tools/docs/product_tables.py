@@ -9,7 +9,7 @@ from benchmarks.harness.recorded import Rows, read_rows
 from tools.docs.back_to_back import back_to_back
 from tools.docs.shown import shown_columns
 from workflow.records import NOT_RUN
-from workflow.tables.readable import PERFORMANCE, Column, markdown_table, number, percent
+from workflow.tables.readable import Column, markdown_table, number, percent
 
 LARGE, BATCHED, SMALL = "h200-gemm-large.csv", "h200-gemm-batched.csv", "h200-gemm-small.csv"
 """Files that `benchmarks.gemm --suite` wrote for the suite of each name."""
@@ -58,20 +58,6 @@ def back_to_back_table(data: Path) -> str:
     return markdown_table([Column(name, name, numeric=i > 1) for i, name in enumerate(names)], rows)
 
 
-def headline_table(data: Path) -> str:
-    """Return the products of 4096^3, ours and what users would otherwise pick."""
-    columns = [
-        column for column in PERFORMANCE
-        if column.field in ("implementation", "precision", "time_us_p50", "tflops", "rel_frobenius")
-    ]  # fmt: skip
-    rows = [
-        row for row in _measured(data, LARGE)
-        if row["workload"] == "gemm-batch1-m4096-n4096-k4096" and row["time_us_p50"]
-        and row["input"] != "packed"
-    ]  # fmt: skip
-    return markdown_table(with_formats(columns), rows)
-
-
 def left_out_table(data: Path) -> str:
     """Return candidates that the products' benchmark left out, why, and at how many shapes."""
     shapes: dict[tuple[str, ...], list[str]] = {}
@@ -96,7 +82,6 @@ def profile_table(data: Path) -> str:
 
 
 PRODUCT_TABLES: dict[str, Callable[[Path], str]] = {
-    "h200-headline": headline_table,
     "h200-products-large": products_table(LARGE),
     "h200-products-batched": products_table(BATCHED),
     "h200-products-small": products_table(SMALL),
