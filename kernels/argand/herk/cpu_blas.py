@@ -8,19 +8,27 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from argand.device import available_cores
 from argand.gemm.operands import Op
-from argand.runtime.complex_types import PREFIX
+from argand.runtime.complex_types import ITEM, PREFIX
 from argand.runtime.cpu.numpy_blas import lapack_address
 from argand.runtime.cpu.scipy_routines import address_of
 
 Array = npt.NDArray[Any]
 CALL_BYTES = 600
 """Bytes of the arguments of a call of `calls_of_numpy`, as objects of Python."""
+ALONE_PRODUCTS, _MOST_PIECES = 59_296, 4
+"""n (n + 1) k up to which OpenBLAS's herk takes one core by itself, and most such pieces of k in
+place of one call of SciPy's herk on one core: each reads and writes the triangle again."""
+_Call = tuple[tuple[Any, ...], int, tuple[Any, ...], int, Any]
+"""Arguments of a call of herk before A; bytes before A's first number; arguments between A and C;
+bytes before C's first number; the last argument."""
 
 
 def has_address(dtype: str) -> bool:
@@ -65,51 +73,81 @@ def has_numpy_herk(dtype: str) -> bool:
     return lapack_address(f"{PREFIX[dtype]}herk") is not None
 
 
+def pieces_of(n: int, k: int, dtype: str) -> int:
+    """Return the fewest pieces of k that NumPy's herk computes on one core, one after the other.
+
+    0 where those are many, and of another BLAS.
+    """
+    if not has_numpy_herk(dtype):
+        return 0
+    if available_cores() == 1 or n * (n + 1) * k <= ALONE_PRODUCTS:
+        return 1
+    longest = ALONE_PRODUCTS // (n * (n + 1))
+    return -(-k // longest) if k <= _MOST_PIECES * longest else 0
+
+
 def calls_of_numpy(
     op: Op, operands: Array, products: Array
 ) -> tuple[Callable[..., None], list[tuple[Any, ...]]]:
     """Return herk of NumPy's BLAS, and its arguments for each of some matrices.
 
     They name contiguous memory of operands and of products, of which herk computes the lower
-    triangles. It takes one core for products of few numbers alone.
+    triangles.
     """
-    k = operands.shape[-1 if op == "N" else -2]
-    herk, first, leading, last = _arguments(op, k, products)
-    places = zip(_places(operands), _places(products), strict=True)
-    return herk, [(*first, a, *leading, c, last) for a, c in places]
+    n, k, batch = products.shape[-1], operands.shape[-1 if op == "N" else -2], len(products)
+    herk, calls = _calls(op, n, k, batch, str(products.dtype))
+    at, memory, results = ctypes.byref, memory_of(operands), memory_of(products)
+    return herk, [
+        (*first, at(memory, a), *middle, at(results, c), last)
+        for first, a, middle, c, last in calls
+    ]
 
 
-def numpy_herk(k: int, op: Op, out: Array) -> Callable[[Array], None]:
-    """Return what computes the lower triangle of op(A) op(A)^H in ``out`` by NumPy's BLAS.
+def numpy_herk(op: Op, n: int, k: int, batch: int, dtype: str) -> Callable[[Array, Any], None]:
+    """Return what computes the lower triangles of op(A) op(A)^H by NumPy's BLAS.
 
-    A has k columns after its op; ctypes takes none but contiguous and writable memory.
+    It takes the operands, which it reads in place, and `memory_of` the products: those of a batch,
+    or of a part of it. A has k columns after its op.
     """
-    herk, first, leading, last = _arguments(op, k, out)
-    rest = (*leading, *_places(out[None]), last)
-    at, memory_of = ctypes.byref, ctypes.c_char.from_buffer
+    herk, calls = _calls(op, n, k, batch, dtype)
+    at, numbers = ctypes.byref, batch * n * k
 
-    def run(a: Any) -> None:
-        herk(*first, at(memory_of(a if a.flags.carray else a.copy())), *rest)
+    def run(a: Array, products: Any) -> None:
+        operands = memory_of(a if a.flags.carray else a.copy())  # writable and contiguous
+        some = calls if a.size == numbers else calls[: len(calls) * a.size // numbers]
+        for first, operand, middle, product, last in some:
+            herk(*first, at(operands, operand), *middle, at(products, product), last)
 
     return run
 
 
-def _arguments(
-    op: Op, k: int, products: Array
-) -> tuple[Callable[..., None], tuple[Any, ...], tuple[Any, ...], Any]:
-    """Return NumPy's herk, its arguments before A, those between A and C, and the last one."""
-    address = lapack_address(f"{PREFIX[str(products.dtype)]}herk")
+memory_of: Callable[[Any], Any] = ctypes.c_char.from_buffer
+"""Returns the memory of contiguous and writable numbers, as `numpy_herk` takes it."""
+
+
+def _calls(
+    op: Op, n: int, k: int, batch: int, dtype: str
+) -> tuple[Callable[..., None], list[_Call]]:
+    """Return NumPy's herk, and the arguments of its calls around the addresses of A and C.
+
+    The first of the `pieces_of` k writes a product, the others are added to it.
+    """
+    address, pieces = lapack_address(f"{PREFIX[dtype]}herk"), pieces_of(n, k, dtype)
     assert address is not None
-    at, integer, n = ctypes.byref, ctypes.c_int64, products.shape[-1]
-    real = ctypes.c_float if products.dtype == np.complex64 else ctypes.c_double
-    rows, columns = at(integer(n)), at(integer(k))
-    trans, leading = (b"C", columns) if op == "N" else (b"N", rows)
-    first = at(ctypes.c_char(b"U")), at(ctypes.c_char(trans)), rows, columns, at(real(1))
-    return ctypes.PYFUNCTYPE(None)(address), first, (leading, at(real(0))), rows
-
-
-def _places(matrices: Array) -> list[Any]:
-    """Return the place of each matrix in contiguous memory, as an argument."""
-    memory = (ctypes.c_char * matrices.nbytes).from_buffer(matrices.data)
-    step = matrices.nbytes // len(matrices)
-    return [ctypes.byref(memory, i * step) for i in range(len(matrices))]
+    assert pieces
+    at, integer, item = ctypes.byref, ctypes.c_int64, ITEM[dtype]
+    real = ctypes.c_float if dtype == "complex64" else ctypes.c_double
+    rows, one = at(integer(n)), at(real(1))
+    trans, leading = (b"C", at(integer(k))) if op == "N" else (b"N", rows)
+    before = at(ctypes.c_char(b"U")), at(ctypes.c_char(trans)), rows
+    edges = [i * k // pieces for i in range(pieces + 1)]
+    of_each = [
+        ((*before, at(integer(end - start)), one), start * (1 if op == "N" else n) * item,
+         (leading, one if start else at(real(0))))
+        for start, end in pairwise(edges)
+    ]  # fmt: skip
+    return ctypes.PYFUNCTYPE(None)(address), [
+        (first, i * n * k * item + start, middle, i * n * n * item, rows)
+        for i in range(batch)
+        for first, start, middle in of_each
+    ]

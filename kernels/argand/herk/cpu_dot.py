@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from argand.herk.cpu_matmul import TILE, matched_rows
+from argand.herk.cpu_blas import pieces_of
+from argand.herk.cpu_matmul import matched_rows
 from argand.herk.cpu_probe import rows_seen
 from argand.herk.problem import HerkProblem
 from argand.runtime.complex_types import ITEM
@@ -30,13 +31,10 @@ _PANEL, _LOOP, _MIRROR, _CONJUGATES, _HERK = 0.8, 0.02, 0.6, 0.9, 0.9
 """Times in us: of a step of NumPy that takes a part of the operand; of a loop over a row's pairs;
 of the steps of a mirror; of matmul's conjugates where no mirror follows, whose time has them; and
 what a call of herk takes less than steps that ignore errors."""
-_AGAIN = 1e-5
-"""Time in us of a byte that a panel reads again, from a core's second cache."""
 _BLOCK = 16
 """Numbers of a block of a dot product: those beyond its blocks are multiplied one by one."""
-_EDGE_OF_HERK, _EDGE = 11, 16
-"""BLAS computes a lower triangle in n (n / 2 + the first) multiplications for each k, and a product
-by matmul in n (n + the second)."""
+_EDGE_OF_HERK = 11
+"""SciPy's BLAS computes a lower triangle in n (n / 2 + this) multiplications for each k."""
 
 
 class _Times(NamedTuple):
@@ -46,9 +44,13 @@ class _Times(NamedTuple):
         short: of a dot product of less than `_BLOCK` numbers; of a number of it.
         long: of another one; of a number of it; of a number beyond its blocks.
         matrix, in_matmul, number: of a matrix of a matmul; of a multiplication; of a number of a.
-        edge: as `_EDGE`, of rows that are a multiple of `TILE`, in multiplications.
+        tile, edges: matmul computes a product in n (n + edge) multiplications for each k: the first
+            edge where n is a multiple of the tile, else the second.
+        again: of a byte that a panel reads again, from a core's second cache.
         in_herk: of a multiplication of herk.
         mirrored: of a number of a result that is mirrored.
+        by_numpy: of a call of NumPy's herk; of a multiplication of it; its edges, as of
+            `_EDGE_OF_HERK`, of even and odd n.
     """
 
     short: tuple[float, float]
@@ -56,9 +58,17 @@ class _Times(NamedTuple):
     matrix: float
     in_matmul: float
     number: float
-    edge: float
+    tile: int
+    edges: tuple[float, float]
+    again: float
     in_herk: float
     mirrored: float
+    by_numpy: tuple[float, float, tuple[float, float]]
+
+    def of_numpy_herk(self, n: int, k: int, pieces: int) -> float:
+        """Return the time of a product by NumPy's herk, in so many pieces of k."""
+        call, number, edges = self.by_numpy
+        return call * pieces + number * n * (n / 2 + edges[n % 2]) * k
 
     def of_dot(self, k: int) -> float:
         """Return the time of a dot product."""
@@ -71,23 +81,32 @@ class _Times(NamedTuple):
 
 _TIMES = {
     "complex64": _Times(
-        (0.007, 6.1e-4), (0.0083, 9.3e-5, 4.8e-4), 0.035, 7.9e-5, 0, 16, 9.6e-5, 1.2e-3
+        (0.007, 6.1e-4), (0.0083, 9.3e-5, 4.8e-4), 0.035, 5.2e-5, 0, 4, (11, 18), 0, 9.6e-5, 1.2e-3,
+        (0.65, 6.7e-5, (7, 11)),
     ),
     "complex128": _Times(
-        (0.0226, 2.5e-4), (0.0198, 2.2e-4, 2.5e-5), 0.033, 1.56e-4, 0, 16, 1.48e-4, 6.3e-4
+        (0.0226, 2.5e-4), (0.0155, 1.78e-4, 2.5e-5), 0.035, 1e-4, 0, 1, (12.5, 12.5), 0, 1.48e-4,
+        6.3e-4, (0.52, 1.37e-4, (5.5, 7)),
     ),
 }  # fmt: skip
 _TIMES_BY_AVX512 = {
     "complex64": _Times(
-        (0.008, 5.5e-4), (0.0195, 1.25e-4, 1.35e-3), 0.22, 7.8e-5, 5.3e-4, 8, 1.03e-4, 1.9e-3
+        (0.008, 5.5e-4), (0.0195, 1.25e-4, 1.35e-3), 0.22, 7.8e-5, 5.3e-4, 8, (8, 16), 1e-5,
+        1.03e-4, 1.9e-3, (0.65, 2e-5, (50, 50)),
     ),
     "complex128": _Times(
-        (0.019, 2.8e-4), (0.019, 2.8e-4, 2e-4), 0.23, 1.1e-4, 6.0e-4, 8, 1.3e-4, 2.7e-3
+        (0.019, 2.8e-4), (0.019, 2.8e-4, 2e-4), 0.23, 1.1e-4, 6.0e-4, 4, (8, 16), 1e-5,
+        1.3e-4, 2.7e-3, (0.56, 4e-5, (25, 25)),
     ),
 }  # fmt: skip
-"""Times by type of the result. Those by OpenBLAS's kernels for AVX-512 fit times by SkylakeX of 500
-forms of up to 20 rows on a Sapphire Rapids, the others are those of which the choice takes the
-least time of 670 forms by Haswell on an AMD EPYC."""
+"""Times by type of the result: by OpenBLAS's kernels for AVX-512 they fit times by SkylakeX of 500
+forms of up to 20 rows on a Sapphire Rapids, by others times of 90 forms of more columns than rows
+by Haswell on an AMD EPYC; those of NumPy's herk fit times by both kernels there."""
+LEAST_K_ALONE = 64
+"""k from which NumPy's herk takes less time for one product than SciPy's function."""
+_NUMPY_HERK, _NUMPY_HERK_ALONE = 1.0, 0.3
+"""Times in us that calls of NumPy's herk, and one call of it, take less than steps that ignore
+errors."""
 
 
 @lru_cache(maxsize=1024)  # several steps of preparing a form ask
@@ -105,15 +124,19 @@ def dotted(problem: HerkProblem) -> Callable[[Array, Array], Any] | None:
     panels = min(n, max(1, round(math.sqrt(dots / (2 * _PANEL)))))
     mirror = _MIRROR + times.mirrored * batch * n * n
     in_panels = dots * (1 + 1 / panels) / 2 + (panels * _PANEL if panels > 1 else 0) + mirror
-    in_panels += (panels - 1) / 2 * batch * n * k * ITEM[problem.dtype] * _AGAIN
+    in_panels += (panels - 1) / 2 * batch * n * k * ITEM[problem.dtype] * times.again
     if batch == 1:
         others = times.in_herk * n * (n / 2 + _EDGE_OF_HERK) * k - _HERK + mirror
     else:
-        in_tiles = n % TILE[problem.dtype] == 0
-        edge = times.edge if in_tiles else _EDGE
+        in_tiles = n % times.tile == 0
+        edge = times.edges[0 if in_tiles else 1]
         others = batch * (times.matrix + n * k * (times.in_matmul * (n + edge) + times.number))
         unmirrored = in_tiles if has_avx512_kernels() else matched_rows(problem) == n
         others += _CONJUGATES if unmirrored else mirror
+    pieces = pieces_of(n, k, problem.dtype)
+    if pieces and (k >= LEAST_K_ALONE if batch == 1 else k > n):
+        by_herk = batch * times.of_numpy_herk(n, k, pieces) + mirror
+        others = min(others, by_herk - (_NUMPY_HERK_ALONE if batch == 1 else _NUMPY_HERK))
     others -= loops
     whole = dots + _LOOP * batch < min(in_panels, others) and are_hermitian(n, k, problem.dtype)
     if not whole and in_panels >= others:

@@ -18,12 +18,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from argand.herk.cpu_blas import CALL_BYTES, calls_of_numpy, has_numpy_herk, numpy_herk
+from argand.herk.cpu_blas import CALL_BYTES, calls_of_numpy, memory_of
 from argand.herk.cpu_lower import (
     Steps,
     herk_alone,
+    herk_of_numpy,
     is_shared,
-    takes_threads,
     trans_of,
 )
 from argand.herk.cpu_matmul import of_columns, of_rows
@@ -39,9 +39,6 @@ _MOST_NUMBERS = 1 << 12
 """Numbers of results up to which a gather takes less time than to finish them, whatever is left."""
 _MOST_MIRRORED = 1 << 16
 """The same where all are mirrored; of complex128 half as many."""
-_LEAST_K = 64
-"""k from which NumPy's herk by its address takes less time for one product than SciPy's function.
-"""
 _FEWEST_TAKEN = 1 << 9
 """Numbers of results from which `take` takes less time than an index: least where indices, all of
 which are within, wrap around."""
@@ -85,7 +82,8 @@ def gathered(problem: HerkProblem, bind: Bind, *, is_hermitian: bool = False) ->
     """
     numbers, item = problem.batch * problem.n * problem.n, ITEM[problem.dtype]
     nbytes = numbers * (2 * item + np.dtype(np.intp).itemsize)
-    if bind is not alone and problem.batch <= at_a_time(problem):  # others copy few operands
+    copies = bind not in (alone, in_place)
+    if copies and problem.batch <= at_a_time(problem):  # others copy few operands
         nbytes += problem.batch * (problem.n * problem.k * item + CALL_BYTES)
     kept = KeptMemory(partial(_memory, problem, bind), nbytes)
     conjugate, few = np.conjugate, numbers < _FEWEST_TAKEN
@@ -175,15 +173,18 @@ def by_each(problem: HerkProblem, products: Array) -> _Bound:
     return _Bound(step, has_real_diagonals=True, is_conjugate=True)
 
 
+def in_place(problem: HerkProblem, products: Array) -> _Bound:
+    """Return what computes each product by NumPy's herk, which reads the operands in place."""
+    herk, memory = herk_of_numpy(problem), memory_of(products)
+    return _Bound(lambda a: herk(a, memory), has_real_diagonals=True)
+
+
 def alone(problem: HerkProblem, products: Array) -> _Bound:
-    """Return what computes the only product of a problem by BLAS's herk.
+    """Return what computes the only product of a problem by SciPy's herk.
 
     NumPy's matmul of a small matrix takes longer.
     """
     square = products.reshape(products.shape[-2:])
-    by_numpy = has_numpy_herk(problem.dtype) and problem.k >= _LEAST_K
-    if by_numpy and not takes_threads(problem):
-        return _Bound(numpy_herk(problem.k, problem.op, square), has_real_diagonals=True)
     routine, trans, transposed = herk_alone(problem), trans_of(problem.op), square.T
 
     def step(a: Array) -> None:

@@ -12,8 +12,15 @@ import numpy.typing as npt
 
 from argand.device import available_cores
 from argand.gemm.operands import Op
-from argand.herk.cpu_blas import has_address, has_numpy_herk, herk_by_address
-from argand.herk.cpu_dot import all_dots, dotted
+from argand.herk.cpu_blas import (
+    ALONE_PRODUCTS,
+    has_address,
+    herk_by_address,
+    memory_of,
+    numpy_herk,
+    pieces_of,
+)
+from argand.herk.cpu_dot import LEAST_K_ALONE, all_dots, dotted
 from argand.herk.cpu_matmul import (
     FEWEST_BEYOND,
     TILE,
@@ -35,9 +42,10 @@ Steps = Callable[..., Any]
 """Computes the lower triangles of products of matrices, (..., n, k) after their op, in contiguous
 memory; values above the diagonals are undefined. Those of `hermitian_rows` are returned in new
 memory where none is given."""
-_HERK_PRODUCTS, _EACH_PRODUCTS = 1 << 15, 1 << 13
+_HERK_PRODUCTS, _IN_PLACE_PRODUCTS, _EACH_PRODUCTS = 1 << 15, 3 << 13, 1 << 13
 """`weight` from which a call of herk takes less time than a matrix of matmul, where both are
-mirrored: of SciPy's, and of NumPy's (`is_by_each`) with other kernels than those for AVX-512.
+mirrored: of SciPy's, of NumPy's that reads operands in place (`takes_numpy_herk`), and that reads
+copies (`is_by_each`) with other kernels than those for AVX-512.
 Panels of a triangle by matmul on one core do not: BLAS packs what is left of them again for each.
 """
 _CALL, _MIRRORED, _MIRRORED_ROWS = 12_000, 40, 70
@@ -46,8 +54,6 @@ only herk's triangle has mirrored, and, taken off, for each number in the other 
 _FEWEST_ROWS_ALONE, _STEPS_ALONE = 65, 290_000
 """Rows of one matrix from which that is so, as a gather mirrors herk's triangle of fewer; and,
 taken off for one matrix, the time of steps that mirror some of its rows."""
-_ALONE_PRODUCTS = 59_296
-"""n (n + 1) k up to which OpenBLAS's herk takes one core by itself."""
 _THREADED_PRODUCTS = 1 << 18
 """n^2 k times cores from which threads of BLAS take less time than herk on one core, where nothing
 else runs: twice as many as those from which matmul takes them. Beside other work they wait for
@@ -73,17 +79,30 @@ def lower_of(problem: HerkProblem, matched: int = 0) -> Steps:
     if by_dots is not None:
         return by_dots
     if not is_multiplied(problem, matched):
-        by_herk = (
-            partial(herk_by_address, b"C" if problem.op == "N" else b"N") if is_shared(problem)
-            else partial(_by_herk, trans_of(problem.op))
-        )  # fmt: skip
-        return partial(on_one_core, by_herk) if takes_threads(problem) else by_herk
+        return _each_by_herk(problem)
     op, n, rows = problem.op, problem.n, _panel_rows(problem)
     if not _is_threaded(problem) or rows >= n:
         tile = TILE[problem.dtype] if matched else 0
         grouped = matched > 0 and is_grouped(problem)
         return full_product(op, rows_on_one_core(problem) or n, n, tile, grouped=grouped)
     return lambda a, out: with_conjugates(_by_matmul, a, op, rows, out)
+
+
+def _each_by_herk(problem: HerkProblem) -> Steps:
+    if takes_numpy_herk(problem):
+        herk = herk_of_numpy(problem)
+        return lambda a, out: herk(a, memory_of(out))
+    by_herk = (
+        partial(herk_by_address, b"C" if problem.op == "N" else b"N") if is_shared(problem)
+        else partial(_by_herk, trans_of(problem.op))
+    )  # fmt: skip
+    return partial(on_one_core, by_herk) if takes_threads(problem) else by_herk
+
+
+def herk_of_numpy(problem: HerkProblem) -> Callable[[Array, Any], None]:
+    """Return `numpy_herk` of a problem on one core; sums of integers are in complex128."""
+    dtype = "complex128" if problem.precision is None else problem.dtype
+    return numpy_herk(problem.op, problem.n, problem.k, problem.batch, dtype)
 
 
 def is_multiplied(problem: HerkProblem, matched: int = 0) -> bool:
@@ -96,15 +115,20 @@ def is_multiplied(problem: HerkProblem, matched: int = 0) -> bool:
     return (little and dotted(problem) is None) or _is_threaded(problem)
 
 
-def is_by_each(problem: HerkProblem) -> bool:
-    """Return whether NumPy's herk on one core takes less time for a batch than SciPy's.
-
-    It reads copies of operands (`argand.herk.cpu_by_herk`), which of a long k take longer than is
-    saved.
-    """
-    if problem.batch == 1 or problem.k > problem.n or not has_numpy_herk(problem.dtype):
+def takes_numpy_herk(problem: HerkProblem) -> bool:
+    """Return whether NumPy's herk on one core takes less time than SciPy's."""
+    if problem.batch == 1 and problem.k < LEAST_K_ALONE:
         return False
-    return not (takes_threads(problem) or is_shared(problem))
+    return pieces_of(problem.n, problem.k, problem.dtype) > 0 and not is_shared(problem)
+
+
+def is_by_each(problem: HerkProblem) -> bool:
+    """Return whether NumPy's herk takes less time for a batch from copies of its operands.
+
+    Calls that name these are made once (`argand.herk.cpu_by_herk`); operands of a longer k, whose
+    copies take longer than is saved, are read in place.
+    """
+    return problem.batch > 1 and problem.k <= problem.n and takes_numpy_herk(problem)
 
 
 def hermitian_rows(problem: HerkProblem) -> int:
@@ -132,6 +156,8 @@ def _most_multiplied(problem: HerkProblem, matched: int) -> int:
         return ONE_CORE_COMPLEX
     if matched:
         return _most_by_rows(problem, matched)
+    if problem.batch > 1 and problem.k > problem.n and takes_numpy_herk(problem):
+        return _IN_PLACE_PRODUCTS
     return _EACH_PRODUCTS if is_by_each(problem) and not has_avx512_kernels() else _HERK_PRODUCTS
 
 
@@ -158,7 +184,7 @@ def _is_threaded(problem: HerkProblem) -> bool:
 
 def takes_threads(problem: HerkProblem) -> bool:
     """Return whether BLAS's herk would take threads by itself."""
-    return available_cores() > 1 and problem.n * (problem.n + 1) * problem.k > _ALONE_PRODUCTS
+    return available_cores() > 1 and problem.n * (problem.n + 1) * problem.k > ALONE_PRODUCTS
 
 
 def is_shared(problem: HerkProblem) -> bool:

@@ -46,11 +46,15 @@ def small_panels(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         cpu: {"_PANEL": 9}, cpu_real: {"_FEWEST_ROWS": 8, "_NUMBERS": 40, "_PART_BYTES": 600},
         cpu_gather: {"_MOST_NUMBERS": 60, "_FEWEST_TAKEN": 20, "_MOST_MIRRORED": 80},
         cpu_mirror: {"_FEW": 6, "_MIRRORED": 3, "_MANY": 3, "_HALVED": 7, "_HALVED_VALUES": 50},
-        cpu_dot: {"_MOST_ROWS": 6, "_PANEL": 0.05, "_MIRROR": 0, "_EDGE": 100},
+        cpu_dot: {
+            "_MOST_ROWS": 6, "_PANEL": 0.05, "_MIRROR": 0, "LEAST_K_ALONE": 6,
+            "_TIMES": {x: times._replace(edges=(100, 100)) for x, times in cpu_dot._TIMES.items()},
+        },
+        cpu_blas: {"ALONE_PRODUCTS": 500},
         cpu_lower: {
             "ONE_CORE_COMPLEX": 1200, "_SHARED_PRODUCTS": 10_000, "_HERK_PRODUCTS": 900,
-            "_ALONE_PRODUCTS": 500, "_THREADED_PRODUCTS": 3000, "_THREADED_CALL": 100,
-            "_PANEL_ROWS": 3, "_LANES": 3,
+            "_IN_PLACE_PRODUCTS": 700, "ALONE_PRODUCTS": 500, "LEAST_K_ALONE": 6,
+            "_THREADED_PRODUCTS": 3000, "_THREADED_CALL": 100, "_PANEL_ROWS": 3, "_LANES": 3,
         },
     }  # fmt: skip
     for module, names in values.items():
@@ -63,7 +67,8 @@ def small_panels(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.fixture(params=[1, 2], ids=["one core", "two cores"], autouse=True)
 def cores(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cpu_lower, "available_cores", lambda: request.param)
+    for module in (cpu_blas, cpu_lower):
+        monkeypatch.setattr(module, "available_cores", lambda: request.param)
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)
@@ -206,18 +211,6 @@ def test_products_by_blas_are_what_each_is_alone(
     for found in (herk(a, op=op), herk(a, op=op, out=out)):
         for index in np.ndindex(batch):
             np.testing.assert_array_equal(found[index], herk(a[index], op=op))
-
-
-@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
-@pytest.mark.parametrize("op", ["N", "C"])
-def test_herk_by_its_address_has_the_bits_of_scipys(op: Any, dtype: str) -> None:
-    assert cpu_blas.has_address(dtype)
-    a = oriented(normal(np.random.default_rng(8), 5, 6, 15), op).astype(dtype)
-    for x in (a, a[::2], a.swapaxes(0, 1).copy().swapaxes(0, 1)):
-        found, expected = (np.zeros((len(x), 6, 6), dtype) for _ in range(2))
-        cpu_blas.herk_by_address(b"C" if op == "N" else b"N", x, found)
-        cpu_lower._by_herk(cpu_lower.trans_of(op), x, expected)
-        np.testing.assert_array_equal(found, expected)
 
 
 @pytest.mark.parametrize("shape", [(4, 6), (2, 3, 7)])

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from argand.herk import (
     cpu,
+    cpu_blas,
     cpu_by_herk,
     cpu_gather,
     cpu_lower,
@@ -26,6 +27,7 @@ from tests.normal import normal
 
 WAYS = {
     "alone": lambda problem: cpu_gather.gathered(problem, cpu_gather.alone),
+    "in place": lambda problem: cpu_gather.gathered(problem, cpu_gather.in_place),
     "gathered": lambda problem: cpu_gather.gathered(problem, cpu_gather.by_each),
     "filled": cpu_by_herk.each_by_numpy,
     "dot": cpu_whole.alone_by_dot,
@@ -38,8 +40,10 @@ WAYS = {
 @pytest.mark.parametrize("op", ["N", "C"])
 @pytest.mark.parametrize(
     ("way", "shape"),
-    [("alone", (2, 64)), ("alone", (1, 13, 70)), ("alone", (40, 300)), ("gathered", (5, 9, 7)),
-     ("gathered", (2, 3, 30, 2)), ("filled", (7, 25, 4)), ("filled", (2, 30, 70, 1)),
+    [("alone", (2, 64)), ("alone", (1, 13, 70)), ("alone", (40, 300)), ("in place", (2, 64)),
+     ("in place", (1, 13, 70)), ("in place", (20, 500)), ("in place", (2, 3, 20, 300)),
+     ("gathered", (5, 9, 7)), ("gathered", (2, 3, 30, 2)), ("gathered", (2, 60, 20)),
+     ("filled", (7, 25, 4)), ("filled", (2, 30, 70, 1)),
      ("dot", (2, 64)), ("dot", (4, 7)), ("dot", (8, 100)), ("matmul", (9, 4, 7)),
      ("matmul", (2, 3, 16, 5))],
 )  # fmt: skip
@@ -48,6 +52,7 @@ def test_products_by_kept_calls(
 ) -> None:
     """Operands of any order, also those that are only read; a row may not be finite."""
     monkeypatch.setattr(cpu_parts, "_PART_BYTES", 20_000)  # several parts, of which the last laps
+    monkeypatch.setattr(cpu_blas, "available_cores", lambda: 2)  # pieces of a long k
     numbers = oriented(normal(np.random.default_rng(1), *shape), op).astype(dtype)
     problem = herk_problem(
         numbers.shape, op=op, precision=get_precision("fp32" if dtype == "complex64" else "fp64"),
@@ -92,15 +97,62 @@ def test_products_that_are_not_hermitian_are_not_by_dot(monkeypatch: pytest.Monk
     assert not cpu_whole.is_alone_by_dot(_problem(6, 9))
 
 
-def test_batches_of_a_short_k_are_by_numpys_herk(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One product, a k whose copy takes long, and what threads of BLAS would share are not."""
-    monkeypatch.setattr(cpu_lower, "available_cores", lambda: 2)
-    monkeypatch.setattr(cpu_lower, "has_numpy_herk", lambda _: True)
-    taken = {(3, 38, 38): True, (38, 38): False, (3, 38, 39): False, (3, 60, 20): False}
+@pytest.mark.skipif(lapack_address("zherk") is None, reason="NumPy has another BLAS")
+@pytest.mark.parametrize("op", ["N", "C"])
+def test_parts_of_a_batch_are_read_in_place(op: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each in two pieces of k; of a part of the batch no other products are written."""
+    monkeypatch.setattr(cpu_blas, "available_cores", lambda: 2)
+    a = oriented(normal(np.random.default_rng(1), 5, 30, 100), op).astype(np.complex64)
+    problem = herk_problem(a.shape, op=op, precision=get_precision("fp32"), dtype="complex64")
+    assert cpu_blas.pieces_of(problem.n, problem.k, "complex64") == 2
+    found = np.full((5, 30, 30), 7, np.complex64)
+    cpu_lower.herk_of_numpy(problem)(a[:3], cpu_blas.memory_of(found[:3]))
+    rows = a if op == "N" else a.conj().swapaxes(-1, -2)
+    full = rows @ rows.conj().swapaxes(-1, -2)
+    lower = np.tri(30, dtype=bool)
+    bound = 8 * 100 * np.finfo(np.float32).eps * np.abs(full).max()
+    assert np.abs(found[:3] - full[:3])[:, lower].max() <= bound
+    assert (found[:3][:, ~lower] == 7).all()
+    assert (found[3:] == 7).all()
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+@pytest.mark.parametrize("op", ["N", "C"])
+def test_herk_by_its_address_has_the_bits_of_scipys(op: Any, dtype: str) -> None:
+    assert cpu_blas.has_address(dtype)
+    a = oriented(normal(np.random.default_rng(8), 5, 6, 15), op).astype(dtype)
+    for x in (a, a[::2], a.swapaxes(0, 1).copy().swapaxes(0, 1)):
+        found, expected = (np.zeros((len(x), 6, 6), dtype) for _ in range(2))
+        cpu_blas.herk_by_address(b"C" if op == "N" else b"N", x, found)
+        cpu_lower._by_herk(cpu_lower.trans_of(op), x, expected)
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_pieces_of_k_take_one_core(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The fewest of up to 59296 products each; four at most, and one where there is one core."""
+    monkeypatch.setattr(cpu_blas, "available_cores", lambda: 2)
+    monkeypatch.setattr(cpu_blas, "has_numpy_herk", lambda _: True)
+    pieces = {(30, 63): 1, (30, 64): 2, (30, 252): 4, (30, 253): 0, (300, 1): 0}
+    assert {x: cpu_blas.pieces_of(*x, "complex64") for x in pieces} == pieces
+    monkeypatch.setattr(cpu_blas, "available_cores", lambda: 1)
+    assert {cpu_blas.pieces_of(*x, "complex64") for x in pieces} == {1}
+    monkeypatch.setattr(cpu_blas, "has_numpy_herk", lambda _: False)
+    assert not cpu_blas.pieces_of(30, 63, "complex64")
+
+
+def test_batches_are_by_numpys_herk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From copies of a short k, else in place; not those that threads of BLAS would share."""
+    monkeypatch.setattr(cpu_blas, "available_cores", lambda: 2)
+    monkeypatch.setattr(cpu_blas, "has_numpy_herk", lambda _: True)
+    taken = {
+        (3, 38, 38): (True, True), (38, 38): (False, False), (3, 38, 39): (True, False),
+        (38, 64): (True, False), (3, 60, 60): (True, True), (3, 60, 65): (False, False),
+    }  # fmt: skip
     for shape, is_taken in taken.items():
-        assert cpu_lower.is_by_each(_problem(*shape)) is is_taken
-    monkeypatch.setattr(cpu_lower, "has_numpy_herk", lambda _: False)
-    assert not cpu_lower.is_by_each(_problem(3, 38, 38))
+        problem = _problem(*shape)
+        assert (cpu_lower.takes_numpy_herk(problem), cpu_lower.is_by_each(problem)) == is_taken
+    monkeypatch.setattr(cpu_blas, "has_numpy_herk", lambda _: False)
+    assert not cpu_lower.takes_numpy_herk(_problem(3, 38, 38))
 
 
 def _problem(*shape: int) -> HerkProblem:
