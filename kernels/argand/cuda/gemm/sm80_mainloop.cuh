@@ -48,8 +48,7 @@ class Mainloop {
     }
     // How much of k is left to multiply from a k-tile on: a constant where stages hold all of it.
     __device__ __forceinline__ Size multiplied_k(int k_tile) const {
-        if constexpr (plan.whole_k > 0 && !plan.skips_outside())
-            return plan.whole_k - Size(k_tile) * plan.block_k;
+        if constexpr (plan.whole_k > 0) return plan.whole_k - Size(k_tile) * plan.block_k;
         return all_k - Size(first_k_tile + k_tile) * plan.block_k;
     }
 

@@ -69,9 +69,10 @@ struct MmaPlan {
     }
     // Whether groups of warps that share k leave out, by branches, what lies outside the matrix:
     // small products of one term, or of few results a warp, would wait for the zeros. Other plans
-    // copy zeros and multiply them.
+    // copy zeros and multiply them, and so does a whole k, whose copies are then without a branch.
     constexpr bool skips_outside() const {
-        return warps_k > 1 && (terms == 1 || warp_m() * warp_n() < 256);
+        const bool waits = warps_k > 1 && (terms == 1 || warp_m() * warp_n() < 256);
+        return whole_k == 0 && waits;
     }
     // Whether the second half of the last k-tile is left out where k ends before it. One branch
     // decides it: several would part the loads of each MMA from those before.
