@@ -94,6 +94,8 @@ def accumulation_error(precision: Precision, k: int, backend: str) -> float:
     2 truncations for d products. Zero addends lose nothing, so with d >= 4 and the two chains of k
     products of one part there are at most 2 k + 2 * 2 * (k + 3) / 4 = 3 k + 3 truncations, each of
     at most 2 u times the sum of moduli: gamma(P (3 k + 4), 2 u).
+    Where warps or blocks share k, a product suffers the truncations of its own part, and for each
+    other part one rounding in place of three truncations or more.
 
     The split precisions' kernels promote the accumulator at least every ``PROMOTED_EVERY``
     products along k: each product suffers its own slice's truncations, and `promotions`. Those of

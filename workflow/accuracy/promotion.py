@@ -28,9 +28,12 @@ def promotions(k: int) -> float:
     mma.sync: fl(y - fl(fl(x + y) - x)), what rounding has lost of x + y, is where the next slice
     begins. Lost for good are the roundings of the two differences, each of at most u |y| but for
     u^2 |x|, and in small warps that of y, the sum of two accumulators: over all slices 3 u of the
-    sum of moduli, and 2 k u^2 / SLICE. The last promotion's rounding, and three where warps share
-    k, come on top; all of that is less than the above. Sums that are promoted every 96 k, without
-    what rounding has lost, are at most two, of four accumulators: eight roundings.
+    sum of moduli, and 2 k u^2 / SLICE. The last promotion's rounding comes on top, and three where
+    warps, blocks or clusters share k, whose sums keep what rounding has lost. Sums that are
+    promoted every 96 k do not: each adds four accumulators, and above 96 k there are two, eight
+    roundings. Nor do those of a k that the compiler knows, where it is shared: four groups of warps
+    and eight blocks are ten roundings in place of the three. All of that is less than the above,
+    which is 14 at least, and 20 above 96 k.
     """
     slices = math.ceil(k / SLICE)
     in_registers = min(slices, 3 * SPILL_INTERVAL // 2) + LAST + slices * 2.0**-11

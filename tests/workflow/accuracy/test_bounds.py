@@ -2,22 +2,16 @@
 
 import math
 from itertools import product
-from typing import get_args
 
 import numpy as np
 import pytest
 from argand import PRECISIONS, to_pairs
-from argand.device import arch_for
 from argand.gates.plan import LARGEST_TILE, separate_small_products, widest_mma
-from argand.gemm.sm80.tiles import mma_tiles
-from argand.gemm.sm90.plan import SPILL_INTERVAL, Storage
-from argand.gemm.sm90.tiles import wgmma_tiles
 from argand.precision import any_precision
 from argand.rounding import split
 
 from workflow.accuracy import bounds
 from workflow.accuracy.gate_bounds import evolution_bound, gate_bound
-from workflow.accuracy.promotion import LAST, SLICE, promotions
 from workflow.accuracy.underflow import underflow
 
 NAMES = list(PRECISIONS)
@@ -263,28 +257,3 @@ def test_gates_of_split_precisions_have_bounds_of_their_own(name):
 
 def test_peers_of_one_term_are_held_to_their_own_rounding():
     assert gate_bound(PRECISIONS["tf32"], 1, "cuda") > PRECISIONS["tf32"].u
-
-
-@pytest.mark.parametrize("name", [name for name, row in PRECISIONS.items() if row.terms > 1])
-def test_every_plan_promotes_as_often_as_the_bound_says(name):
-    row = PRECISIONS[name]
-    depths = {plan.promotion_interval for plan in mma_tiles(row, arch_for(90))}
-    for storage in get_args(Storage):
-        for plan in wgmma_tiles(row, storage):
-            depths.add(plan.block_k)
-            assert plan.block_k // row.operand.mma_k - 1 <= LAST
-    assert depths
-    assert min(depths) > 0
-    assert max(depths) <= bounds.PROMOTED_EVERY
-    assert min(depths) >= SLICE
-
-
-def test_promotions_grow_by_spills_only():
-    """A slice is one promotion while all are in registers; each spill adds two."""
-    longest = 3 * SPILL_INTERVAL // 2 * SLICE
-    assert promotions(16) < promotions(64) < promotions(longest) < promotions(8 * longest)
-    assert promotions(SPILL_INTERVAL * SLICE) - promotions(SLICE) == pytest.approx(
-        SPILL_INTERVAL - 1, abs=0.1
-    )
-    below = 7 * (3 * SPILL_INTERVAL // 2) * 2.0**-11  # of slices whose upper bits have moved
-    assert promotions(8 * longest) - promotions(longest) == pytest.approx(2 * 10 + below)
