@@ -87,14 +87,14 @@ class TileCopies {
     }
 
     // Fills the next tile, the one of number `k_tile`, `stage` bytes after the first one's place,
-    // of whose k `k_left` is inside. Copies of two elements lie inside the matrix or outside. Those
-    // outside read nothing, wherever their address is.
-    __device__ __forceinline__ void fill(uint32 stage, int k_left, int k_tile) {
+    // of whose k `k_left` is inside; `full`: all of it, as the compiler knows. Copies of two
+    // elements lie inside the matrix or outside. Those outside read nothing, wherever they are.
+    __device__ __forceinline__ void fill(uint32 stage, int k_left, int k_tile, bool full) {
         const float2* source = from;
         if constexpr (KMajor && !kKeepsLines) advance(from, k_step);
         const int k_needed = needed_k<plan>(k_left);
         if (plan.skips_outside() && contiguous() >= (KMajor ? k_needed : rows_left)) return;
-        const bool inside = contiguous() < (KMajor ? k_left : rows_left);
+        const bool inside = (full && KMajor) || contiguous() < (KMajor ? k_left : rows_left);
         const int lines_left = inside ? (KMajor ? rows_left : k_left) - line() : 0;
 #pragma unroll
         for (int i = 0; i < kLines; i += kStep) {
@@ -104,14 +104,14 @@ class TileCopies {
             constexpr int kBytes = 8 * plan.vector;
             const uint32 place =
                 to + stage + i * (kContiguous + kRowPadding) * uint32(sizeof(float2));
+            const int bytes = (full && !KMajor ? inside : i < lines_left) ? kBytes : 0;
             if constexpr (kKeepsLines) {
                 if (k_tile == 0) lines[i / kStep] = source;
-                cp_async<kBytes>(place, lines[i / kStep] + k_tile * plan.block_k,
-                                 i < lines_left ? kBytes : 0);
+                cp_async<kBytes>(place, lines[i / kStep] + k_tile * plan.block_k, bytes);
                 if (k_tile == 0) advance(source, line_step);
                 continue;
             }
-            cp_async<kBytes>(place, source, i < lines_left ? kBytes : 0);
+            cp_async<kBytes>(place, source, bytes);
             advance(source, line_step);
         }
         // After the last line of a tile along contiguous rows the next tile begins.
