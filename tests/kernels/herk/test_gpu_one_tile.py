@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from argand import PRECISIONS
+from argand import PRECISIONS, herk
 from argand.device import gpu
 from argand.gemm.candidates import candidates
 from argand.gemm.choice import GemmChoice
-from argand.gemm.question import GemmSizes, OperandTraits, Question
+from argand.gemm.question import GemmSizes
 from argand.gemm.sm80.heuristics import cut_tiles
 from argand.gemm.tuned import trial
 from argand.runtime.plan import WGMMA_TARGET, PlanError
@@ -49,21 +49,22 @@ def test_every_tile_that_is_one(
 @pytest.mark.parametrize("precision", TENSOR)
 @pytest.mark.parametrize("op", OPS)
 def test_tiles_of_other_shapes(cp: Any, rng: np.random.Generator, precision: str, op: str) -> None:
-    device, row = gpu(cp.cuda.Device().id), PRECISIONS[precision]
+    device = gpu(cp.cuda.Device().id)
     if device.target != WGMMA_TARGET:
         pytest.skip("wgmma needs sm_90a")
-    traits = OperandTraits(), OperandTraits(conjugated=True)
     widths = set()
     for n, k in ((65, 33), (78, 200), (96, 130), (111, 96)):
-        question = Question(row, GemmSizes(3, n, n, k, triangle=True), *traits)
-        for choice in candidates(question, device.require_arch(), device.sm_count):
+        a = normal(rng, 3, *((n, k) if op == "N" else (k, n)))
+        with trial(None) as asked:
+            herk(cp.asarray(a), op=op, precision=precision)
+        assert asked.question is not None
+        for choice in candidates(asked.question, device.require_arch(), device.sm_count):
             plan = choice.wgmma
             if plan is None or plan.block_m == plan.block_n or plan.block_n >= n + 24:
                 continue
             widths.add(plan.block_n)
             other = choice
             with trial(choice):
-                a = normal(rng, 3, *((n, k) if op == "N" else (k, n)))
                 check(cp, a, precision, None, op, alpha=-0.5)
     assert {80, 96, 112} <= widths
     with trial(other), pytest.raises(PlanError, match="square"):
