@@ -43,8 +43,15 @@ SHAPES = (
     Shape(1, 300, 40), Shape(300, 1, 40), Shape(64, 64, 1000), Shape(33, 20, 47, batch=3),
 )  # fmt: skip
 """One-sized, prime, one line on either side, tall k, a batch; none a multiple of a tile."""
-TILED_SHAPES = (Shape(131, 139, 45), Shape(34, 20, 302, batch=3))
-"""One more than a tile either way, and less than one."""
+TILED = (
+    (Shape(131, 139, 45), "N", "T"), (Shape(66, 34, 62), "C", "N"),
+    (Shape(34, 20, 302, batch=3), "N", "N"),
+)  # fmt: skip
+"""A little more than a tile either way, and less than one; op_a and op_b.
+
+The first has odd rows, and k is contiguous in both operands; in the second it is in neither, and
+two numbers are one copy. Both have warps inside the matrix, and k-tiles inside k.
+"""
 HOPPER_SHAPES = (
     Shape(65, 34, 18), Shape(130, 132, 1100), Shape(34, 20, 46, batch=3), Shape(67, 35, 1101),
 )  # fmt: skip
@@ -151,15 +158,17 @@ def products_by_tile(precision: Precision) -> Iterator[tuple[str, Accuracy]]:
     if arch.sm >= CLUSTER_SM:
         sliced = (replace(x, cluster=n) for x, n in zip(tiles, cycle(CLUSTER_SIZES[1:])))
         tiles += tuple(x for x in sliced if x.shared_bytes <= arch.shared_bytes)
-    for shape in TILED_SHAPES:
-        a, b = random_operands(shape, _SEED)
+    for shape, op_a, op_b in TILED:
+        left, right = random_operands(shape, _SEED)
+        a, b = _stored(left, op_a), _stored(right, op_b)
         c = np.ones((*shape.leading, shape.m, shape.n), precision.output)
-        reference = product_reference(a, b, c, alpha=_ALPHA, beta=_BETA, seed=_SEED)
+        how = {"alpha": _ALPHA, "beta": _BETA, "op_a": op_a, "op_b": op_b}
+        reference = product_reference(a, b, c, **how, seed=_SEED)
         for tile in tiles:
             choice = GemmChoice(mma=tile)
-            result = _computed(choice, precision, a, b, c, alpha=_ALPHA, beta=_BETA)
+            result = _computed(choice, precision, a, b, c, **how)
             found = assess_product(reference, result, precision, backend="cuda")
-            yield f"gemm {shape} {choice.name}", found
+            yield f"gemm {shape} {op_a}{op_b} {choice.name}", found
 
 
 def short_products(precision: Precision) -> Iterator[tuple[str, Accuracy]]:
