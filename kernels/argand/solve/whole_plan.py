@@ -35,6 +35,8 @@ class WholeKernel:
         structure: type of the function's argument.
         fields: of that structure, in its order.
         threads: of a block.
+        blocks: another function of the header, with the same template arguments: the least blocks a
+            multiprocessor.
     """
 
     header: str
@@ -43,14 +45,16 @@ class WholeKernel:
     structure: str
     fields: Fields
     threads: int
+    blocks: str | None = None
 
     def source(self, *dtypes: str, columns: int | None = None) -> str:
         """Return the CUDA C++ for complex types and, where blocks take several, columns of x."""
         arguments = [REAL[one] for one in dtypes] + ([] if columns is None else [str(columns)])
-        call = f"{self.function}<{', '.join(arguments)}>(args);"
+        given = f"<{', '.join(arguments)}>"
+        call, blocks = f"{self.function}{given}(args);", self.blocks and f"{self.blocks}{given}()"
         return (
             f'#include "solve/{self.header}.cuh"\n{size_check(self.structure, self.fields)}'
-            f"{kernel_entry(self.name, self.structure, call, self.threads)}"
+            f"{kernel_entry(self.name, self.structure, call, self.threads, blocks)}"
         )
 
 
@@ -70,7 +74,7 @@ UPPER = WholeKernel(
         ("const void*", "u"), ("void*", "x"), ("uint32*", "state"), ("int64", "n"),
         ("int64", "columns"),
     ),
-    UPPER_THREADS,
+    UPPER_THREADS, "upper_blocks",
 )  # fmt: skip
 """Substitutes back, in the type of the factors."""
 PRODUCT = WholeKernel(
