@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tools.docs.array_tables import ARRAY_TABLES
 from tools.docs.attack_tables import attack_table, exceedances_table, planted_table
-from tools.docs.code_tables import devices_table, precisions_table
+from tools.docs.code_tables import devices_table, kinds_table, precisions_table
 from tools.docs.cpu_tables import calls_table, ratios_table
 from tools.docs.exact_tables import EXACT_TABLES
 from tools.docs.file_tables import FILE_TABLES
@@ -56,6 +56,7 @@ TABLES: dict[str, Callable[[Path], str]] = {
     "exceedances": exceedances_table,
     "precisions": precisions_table,
     "devices": devices_table,
+    "kinds": kinds_table,
     "cpu-ratios": ratios_table,
     "cpu-calls": calls_table,
     "h200-versions": versions_list,

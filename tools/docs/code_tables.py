@@ -1,4 +1,4 @@
-"""The tables that follow from the code of argand: its precisions, and the GPUs it compiles for."""
+"""The tables that follow from code: precisions, the GPUs it compiles for, kinds of workloads."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from argand.device import ARCHITECTURES
 from argand.precision import PRECISIONS, Precision
 
 from workflow.tables.readable import Column, markdown_table, number
+from workflow.workloads import KINDS
 
 
 def precisions_table(_: Path) -> str:
@@ -47,3 +48,18 @@ def devices_table(_: Path) -> str:
         for a in ARCHITECTURES
     ]
     return markdown_table(columns, rows)
+
+
+def kinds_table(_: Path) -> str:
+    """Return the kinds of workloads: what computes each, and along which axes it may be cut."""
+    lines = ["| kind | what | by | cut along | other products |", "|---|---|---|---|---|"]
+    for name, kind in KINDS.items():
+        what = str(kind.case_type.__doc__).partition("\n")[0]
+        package = (
+            f"[{kind.operation}](kernels/{kind.operation}.md)" if kind.operation else "several"
+        )
+        axes, others = (", ".join(one) or "–" for one in (kind.splits, kind.variants))
+        lines.append(
+            f"| [{name}](../config/README.md#{name}) | {what} | {package} | {axes} | {others} |"
+        )
+    return "\n".join(lines) + "\n"
