@@ -126,7 +126,7 @@ def _diagonal(found: Mapping[int, GateRun], latest: Sequence[list[int]], number:
     pairs = [own]
     if len(own) < _MOST_QUBITS:
         before = [{*found[one].gate.qubits} for one in latest[gate.qubits[0]][-_MOST_GATES:]]
-        nearest = next((one for one in reversed(before) if len(one) > 1), ())
+        nearest = next((one for one in reversed(before) if len(one) > 1), own)
         if len(nearest) == _MOST_QUBITS:  # a wider gate is in no run and ends each on its qubits
             pairs.append(nearest)
     for pair in pairs:
