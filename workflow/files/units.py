@@ -93,16 +93,22 @@ def in_base(name: str, values: Array, units: str) -> Array:
 def check_arrived(key: str, hertz: Array, long_name: str) -> None:
     """Raise InputError for frequencies that are not those of waves but offsets from others.
 
-    Those are below 0 Hz, or their ``long_name`` says so (`OFFSETS`). Phases of directions by them
+    Those are below 0 Hz, or their ``long_name`` says so (`OFFSETS`), or that some stand for others
+    below 0 (`OF_UPPER`). Phases of directions by them
     would point elsewhere.
     """
-    if hertz.min(initial=0) >= 0 and not any(text in long_name for text in OFFSETS):
+    if hertz.min(initial=0) >= 0 and not any(text in long_name for text in (*OFFSETS, OF_UPPER)):
         return
+    hint = (
+        "where these are offsets from a carrier, `centre_hz` of the filter bank adds it, or give "
+        "the frequencies themselves"
+    )
+    if OF_UPPER in long_name:
+        hint = "take those of the lower half by input.select, from the second on"
     said = f" ({long_name})" if long_name else ""
     raise InputError(
         f"{key} must be those of waves as they arrive, from 0 Hz on, got {hertz.min():.10g} to "
-        f"{hertz.max():.10g} Hz{said}; where these are offsets from a carrier, `centre_hz` of the "
-        "filter bank adds it, or give the frequencies themselves"
+        f"{hertz.max():.10g} Hz{said}; {hint}"
     )
 
 

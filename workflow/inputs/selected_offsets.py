@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -19,10 +20,12 @@ from workflow.data import (
     is_blank,
 )
 from workflow.files.units import FACTORS, OF_REAL, OF_SAMPLES, OF_TUNED, OF_UPPER, OFFSETS
+from workflow.inputs.selections import PickedAxis
 
 _ABOVE = (OF_SAMPLES, OF_TUNED)
 _UNKNOWN = (OF_REAL, OF_UPPER)
 """Parts of the long names of offsets that are from an edge, or of which some stand for others."""
+_UPPER = re.compile(rf" \({OF_UPPER} are the \w+ ones\)")
 ADDED = "which is in the frequencies of channels"
 """End of the long name of a frequency that was added to those along an axis (`of_waves`)."""
 
@@ -73,6 +76,24 @@ def of_waves(coordinates: Mapping[str, Coordinate]) -> dict[str, Coordinate]:
             continue
         found[name] = replace(one, long_name=f"{_without_zero(one.long_name)}, {ADDED}")
     return {**found, "frequency": along}
+
+
+def long_name_of(one: Coordinate, taken: PickedAxis) -> str:
+    """Return the long name of some entries of a coordinate, which has the values of the whole axis.
+
+    Of a transform's frequencies that are all in the lower half it is without the words for those of
+    another sign. That is known of an axis from 0 on in equal steps.
+    """
+    said, values = one.long_name, one.values
+    if OF_UPPER not in said or values.ndim != 1 or not taken.length:
+        return said
+    if not is_blank(values):
+        steps = np.diff(values)
+        if values[0] != 0 or not np.allclose(steps, steps[:1], rtol=1e-6, atol=0):
+            return said
+    if int(np.max(taken.indices)) >= (values.size + 1) // 2:
+        return said
+    return _UPPER.sub("", said)
 
 
 def raised(one: Coordinate, offset: Coordinate) -> Array:

@@ -7,6 +7,8 @@ from typing import Any
 
 import h5py
 import numpy as np
+import pytest
+from test_chains import run
 
 from tests.workflow.chained_cases import study_of
 from tests.workflow.inputs.test_own_coordinates import mistake
@@ -49,3 +51,29 @@ def test_those_above_the_carrier_look_like_some(tmp_path: Path) -> None:
     ):
         assert f"{key} {said}" in mistake(bank=bank, w=case)
         check_study(study_of({"bank": {**bank, "centre_hz": 155e6}, "w": case}))
+
+
+@pytest.mark.parametrize("by_file", [False, True])
+@pytest.mark.parametrize(("taken", "right"), [("1:4", True), ("1:8", False), ("5:8", False)])
+def test_those_in_the_upper_half_of_a_transform_are_of_another_sign(
+    tmp_path: Path, taken: str, right: bool, by_file: bool
+) -> None:
+    """Bins of real microphones made images and beams as of frequencies that no wave had."""
+    with h5py.File(tmp_path / "v.h5", "w") as file:
+        file["v"] = np.ones((3, 2, 8), np.float32)
+    place = {"axis": "antenna", "units": "m", "values": [0.0, 1.0, 2.0]}
+    bins: dict[str, Any] = {"bins": {"kind": "dft", "axis": "time", "input": {
+        "file": str(tmp_path / "v.h5"), "samples": {"real": "v"}, "sample_rate_hz": 8e6,
+        "axes": ["antenna", "segment", "time"], "coordinates": {"east": place, "north": place},
+    }}}  # fmt: skip
+    below: dict[str, Any] = {"samples": {"workload": "bins"}}
+    if by_file:
+        run(study_of(bins), tmp_path)
+        path = str(tmp_path / "bins" / "products" / "w.h5")
+        bins, below = {}, {"file": path, "samples": "/entry/data/spectrum"}
+    below |= {"axes": ["antenna", "time", "frequency"], "select": {"samples": {"frequency": taken}}}
+    beams = {"w": {"kind": "beamforming", "beams": 2, "input": below}}
+    if right:
+        check_study(study_of({**bins, **beams}))
+    else:
+        assert "take those of the lower half by input.select" in mistake(**bins, **beams)
