@@ -34,9 +34,10 @@ _MOST_DIRECTIONS = {"float32": 2, "float64": 4}
 by kernels of BLAS other than those for AVX-512, whose small real products take less time."""
 _BLOCK_VALUES = 1 << 17
 """Numbers of M z that are made at a time: they stay in a core's cache."""
-_SHARED_VALUES = 1 << 18
-"""Weights of all channels, or numbers of M z of all covariances, from which threads pay: some 500
-us on one core."""
+_SHARED_VALUES, _APART_VALUES = 1 << 18, 1 << 20
+"""Weights of all channels, and numbers of M z of all covariances, from which threads pay: some 500
+us on one core, and 2 ms. Behind products that BLAS has shared, a thread waits some 600 us for those
+of BLAS, which spin, and has half a core."""
 
 
 def has_few_antennas(problem: ImageProblem) -> bool:
@@ -93,7 +94,7 @@ def _in_blocks(
     together = max(1, _BLOCK_VALUES // (rows * step * channels))
     # Few weights of many covariances: threads share these, as a covariance's product must not be
     # cut otherwise than it is alone.
-    apart = not shared and all_weights * problem.matrices >= _SHARED_VALUES
+    apart = not shared and all_weights * problem.matrices >= _APART_VALUES
     if apart:
         together = min(together, -(-problem.matrices // cores))
     chunks = range(0, problem.matrices, together)

@@ -51,6 +51,7 @@ def test_pieces_of_images_of_few_antennas(
     monkeypatch.setattr(cpu, "is_of_baselines", lambda problem: False)
     monkeypatch.setattr(cpu_few_antennas, "_BLOCK_VALUES", values)
     monkeypatch.setattr(cpu_few_antennas, "_SHARED_VALUES", shared)
+    monkeypatch.setattr(cpu_few_antennas, "_APART_VALUES", 1)
     monkeypatch.setattr(cpu_few_antennas, "available_cores", lambda: cores)
     for most in (0, 200, 1 << 18):
         monkeypatch.setattr(cpu_few_antennas, "ONE_CORE", most)
