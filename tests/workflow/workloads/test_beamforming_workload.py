@@ -8,9 +8,10 @@ from argand.device import cpu
 
 from tests.workflow.workloads.on_cpu import computed
 from workflow import antennas
+from workflow.config.beamforming_case import BeamformingCase
 from workflow.data import power
 from workflow.files.input_error import InputError
-from workflow.workloads.beamforming import Beamforming, BeamformingCase
+from workflow.workloads.beamforming import Beamforming
 
 SIZES = {"beams": 25, "antennas": 16, "samples": 400, "channels": 2, "polarizations": 2}
 

@@ -13,6 +13,7 @@ from argand.device import cpu
 from tests.kernels.precisions import SOFTMAX
 from tests.workflow.whole_files import read_staged
 from tests.workflow.workloads.on_cpu import result_of
+from workflow.config.beamforming_case import BeamformingCase
 from workflow.data import Coordinate, Product, power
 from workflow.files.input_error import InputError
 from workflow.inputs.provenance import MADE_OF
@@ -20,7 +21,7 @@ from workflow.inputs.source_attributes import ATTRIBUTES
 from workflow.steps.staging import stage
 from workflow.storage.certificates import CERTIFICATE_KEYS
 from workflow.storage.products import write_product
-from workflow.workloads.beamforming import Beamforming, BeamformingCase
+from workflow.workloads.beamforming import Beamforming
 from workflow.workloads.softmax import Softmax, SoftmaxCase
 
 

@@ -9,10 +9,11 @@ from tests.workflow import one_case
 from tests.workflow.workloads.on_cpu import computed
 from workflow import antennas
 from workflow.arrays.antenna_places import unresolved
+from workflow.config.beamforming_case import BeamformingCase
 from workflow.files.input_error import InputError
 from workflow.storage.products import check_product
 from workflow.workloads.adaptive import Adaptive, AdaptiveCase
-from workflow.workloads.beamforming import Beamforming, BeamformingCase
+from workflow.workloads.beamforming import Beamforming
 from workflow.workloads.correlate import Correlate, CorrelateCase
 from workflow.workloads.image import Image, ImageCase
 
