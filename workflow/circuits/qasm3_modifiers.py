@@ -19,12 +19,14 @@ from workflow.circuits.qasm3_arithmetic import number_of
 from workflow.circuits.qasm3_program import whole
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
     from openqasm3 import ast
 
 OF_FILE = "_of_the_file"
 """End of the names of gates that a file defines under a name of the library's."""
+OPERATIONS = frozenset({"pauli_product_measurement", "pauli_product_rotation", "store"})
+"""Names of which Qiskit takes any gate, also one that a file defines, for its own operation."""
 OF_LANGUAGE = "_of_the_language"
 """End of the names of gates that stand for those of the language and of its library."""
 _PHASED = {
@@ -47,15 +49,17 @@ LIBRARY_GATES = {*_LIBRARY, *_PHASED}
 def write_modified(program: ast.Program) -> None:
     """Rename calls under modifiers, and those in definitions, to gates with the right phases.
 
-    Their definitions are put before. A program without modifiers stays as it is.
+    Their definitions are put before. A program without modifiers stays as it is but for gates named
+    as ``OPERATIONS``.
     """
     from openqasm3 import ast
 
+    _name_apart(program, OPERATIONS)
     calls = list(_calls(program))
     if not any(call.modifiers for call, _ in calls):
         return
     given = set(LIBRARY_GATES) if _place_of_library(program) else {"U"}
-    given -= _name_apart(program)
+    given -= _name_apart(program, _known(program))
     before = program.statements[: _place_of_library(program)]
     needed: dict[str, str] = {}
     for call, is_inner in calls:
@@ -89,21 +93,24 @@ def _calls(program: ast.Program) -> Iterator[tuple[ast.QuantumGate | ast.Quantum
             yield statement, False
 
 
-def _name_apart(program: ast.Program) -> set[str]:
-    """Rename gates of the file, and their calls, whose names Qiskit has for gates of its own.
+def _known(program: ast.Program) -> set[str]:
+    """Return the names that Qiskit has for gates of its own, without those of an included library.
 
-    A second definition of a gate of the library is left, for Qiskit to refuse. Returns the names of
-    all gates of the file.
+    A second definition of a gate of the library is left, for Qiskit to refuse.
     """
-    from openqasm3 import ast
     from qiskit.circuit.equivalence_library import SessionEquivalenceLibrary
 
     # The library has keys(), but no iterator.
     known = {key.name for key in SessionEquivalenceLibrary.keys()}  # noqa: SIM118
-    if _place_of_library(program):
-        known -= LIBRARY_GATES
+    return known - LIBRARY_GATES if _place_of_library(program) else known
+
+
+def _name_apart(program: ast.Program, taken: Collection[str]) -> set[str]:
+    """Rename gates of the file, and their calls, whose names are taken; return those of all."""
+    from openqasm3 import ast
+
     gates = [one for one in program.statements if isinstance(one, ast.QuantumGateDefinition)]
-    renamed = known & {gate.name.name for gate in gates}
+    renamed = {gate.name.name for gate in gates}.intersection(taken)
     calls = [call for call, _ in _calls(program) if isinstance(call, ast.QuantumGate)]
     for name in [*(gate.name for gate in gates), *(call.name for call in calls)]:
         if name.name in renamed:

@@ -16,7 +16,7 @@ from types import MappingProxyType
 
 from workflow.circuits import qiskit_text
 from workflow.circuits.matrix_gates import Matrix
-from workflow.circuits.qasm3_modifiers import OF_FILE
+from workflow.circuits.qasm3_modifiers import OF_FILE, OPERATIONS
 from workflow.circuits.qasm_text import QasmError, statement_text, statements
 from workflow.config.circuit import MOST_GATES
 from workflow.counted import counted
@@ -109,7 +109,7 @@ class _Reader:
         self.depths: dict[str, int] = {}
         self.gates = 0
         self.renamed: dict[str, str] = {}
-        """Other names of gates that the text defines and the reader knows."""
+        """Other names of gates that the text defines and the reader would take for its own."""
         self.defined = ""
         """The gate whose definition is being read."""
 
@@ -153,7 +153,7 @@ class _Reader:
         elif first == "gate" and tokens[-1] == "{" and not self.defined:
             self.defined = tokens[1]
             self.sizes[self.defined], self.depths[self.defined] = 0, 1
-            if self.defined in self.known:
+            if self.defined in self.known or self.defined in OPERATIONS:
                 self.renamed[self.defined] = f"{self.defined}{OF_FILE}"
         elif self.defined:
             self._define(tokens)

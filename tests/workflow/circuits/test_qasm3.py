@@ -165,6 +165,8 @@ def test_own_gates_under_names_of_the_library_of_version_2(path: Path) -> None:
     expected.crx(0.5, 1, 0)
     expected.cry(1.0, 1, 2)
     assert same(loaded(path, HEAD + gates), expected)
+    operation = "gate store(t) a, b { rx(t) a; ry(2*t) b; } store(0.4) q[0], q[1];"
+    assert loaded(path, HEAD + operation).decompose().count_ops() == {"rx": 1, "ry": 1}
 
 
 INDICES = (

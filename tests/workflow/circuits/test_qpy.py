@@ -17,10 +17,11 @@ from qiskit.circuit.library import (
     GlobalPhaseGate,
     Isometry,
     PauliGate,
+    PauliProductRotationGate,
     UCGate,
     UnitaryGate,
 )
-from qiskit.quantum_info import Operator, random_clifford
+from qiskit.quantum_info import Operator, Pauli, random_clifford
 from scipy.stats import unitary_group
 
 from workflow.circuits import qiskit_reader, qiskit_text
@@ -107,7 +108,7 @@ def without_a_call() -> QuantumCircuit:
 
 
 def called_like_the_library() -> QuantumCircuit:
-    """Gates that are Qiskit's in name alone, under controls and within others; a Clifford."""
+    """Gates that are Qiskit's in name alone, under controls and within others, and such as are."""
     found = QuantumCircuit(3)
     for qubit in range(3):
         found.u(0.3 + qubit, 0.2, 0.1, qubit)
@@ -125,6 +126,7 @@ def called_like_the_library() -> QuantumCircuit:
     found.append(outer.to_gate().control(ctrl_state=0, annotated=True), [1, 2, 0])
     found.append(outer.to_gate().control(annotated=True).inverse(annotated=True), [0, 1, 2])
     found.append(random_clifford(2, seed=3), [1, 2])
+    found.append(PauliProductRotationGate(Pauli("XYZ"), 0.7), [2, 0, 1])  # any of this name, to it
     return found
 
 
