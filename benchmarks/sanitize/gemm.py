@@ -162,7 +162,7 @@ def products_by_tile(precision: Precision) -> Iterator[tuple[str, Accuracy]]:
         left, right = random_operands(shape, _SEED)
         a, b = _stored(left, op_a), _stored(right, op_b)
         c = np.ones((*shape.leading, shape.m, shape.n), precision.output)
-        how = {"alpha": _ALPHA, "beta": _BETA, "op_a": op_a, "op_b": op_b}
+        how: dict[str, Any] = {"alpha": _ALPHA, "beta": _BETA, "op_a": op_a, "op_b": op_b}
         reference = product_reference(a, b, c, **how, seed=_SEED)
         for tile in tiles:
             choice = GemmChoice(mma=tile)
