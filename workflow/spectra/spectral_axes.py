@@ -126,6 +126,18 @@ def channels(
             f"centre_hz: the samples' time must be in one of {known} (input.sample_rate_hz, or "
             f"input.coordinates.{time}), got {units!r}"
         )
+    name = spectral_names.of_channels(staged)
+    coarse = staged.coordinates.get(CHANNELS)
+    if (
+        centre_hz
+        and coarse is not None
+        and coarse.units in FACTORS["Hz"]
+        and coarse.values.size > 1
+    ):
+        raise InputError(
+            f"centre_hz: the samples are of {coarse.values.size} channels whose frequencies are "
+            f"known, from {coarse.values[0]:.6g} {coarse.units} on; leave centre_hz out"
+        )
     if centre_hz is None:
         centre_hz = _tuned_hz(staged)
     centre = centre_hz / FACTORS["Hz"].get(reciprocal, 1.0)
@@ -134,7 +146,6 @@ def channels(
     found = staged.coordinates.get(time)
     values = _frequencies(found, k, number * step * _sense(staged), centre)
     values = shifted(values) if shift else values
-    name = spectral_names.of_channels(staged)
     # Of one channel that was selected of the samples' own, theirs stands beside.
     fine = not centre and (name != CHANNELS or f"{SELECTED}{name}" in staged.coordinates)
     of_samples = f", {OF_SAMPLES}{f', {OF_REAL}' * problem.real}" if fine else ""
@@ -205,7 +216,8 @@ def segments(
     apart, units = sample_step(staged)
     k = _signed(problem.bins, problem.length, problem.real)
     found = staged.coordinates.get(axes[-1])
-    values = _frequencies(found, k, problem.length * apart * _sense(staged))
+    turned = (abs(apart) if problem.real else apart) * _sense(staged)  # of real ones either is one
+    values = _frequencies(found, k, problem.length * turned)
     name = spectral_names.of_spectra(staged)
     first = (problem.length - 1 + (problem.average - 1) * problem.hop) / 2
     times = _times(found, apart, first, problem.hop * problem.average, problem.groups)

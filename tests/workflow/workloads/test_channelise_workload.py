@@ -144,7 +144,10 @@ def test_a_file_of_ones_own_is_channelised(own: Path) -> None:
 
 def test_mistakes_are_reported_before_a_job_starts(own: Path) -> None:
     time = {"time": {"dataset": "t", "units": "s"}}
+    known = {"values": [5, 6, 7], "units": "Hz", "axis": "antenna"}
+    coarse = {"time": {"step_s": 1.0}, "frequency": known}
     for changes, more, said in (
+        ({"coordinates": coarse}, {"centre_hz": 1e6}, "centre_hz: the samples are of 3 channels"),
         ({}, {"taps": 40}, "at least channels times taps, 640, along time, got 400"),
         ({"coefficients": "weights"}, {"taps": 2}, "input.coefficients must have 32 values"),
         ({"coordinates": time}, {}, "must have equal steps"),

@@ -171,6 +171,10 @@ def test_samples_whose_times_descend_have_the_same_densities_at_turned_frequenci
     own: Path,
 ) -> None:
     found = []
+    real = source(own, samples="real", coordinates={"time": {"step_s": -1e-3}})
+    outlined = power(**real, real=True).outline()
+    last = power(**real, real=True).product_outline(outlined).coordinates["frequency"].values[-1]
+    assert last == 500  # of real samples either sign is the same bin
     for step in (1e-3, -1e-3):
         one = power(**source(own, coordinates={"time": {"start": 0.5, "step_s": step}}))
         staged, result = computed(one, "fp64")
