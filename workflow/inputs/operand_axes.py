@@ -28,11 +28,14 @@ from workflow.inputs.selections import Entries, Picked, SelectionError, pick
 
 
 class OperandAxes:
-    """The datasets of one operand and their axes, with index 0 in place of names in `select`.
+    """The datasets of one operand, their axes and the part of them that is selected.
+
+    Entries that a study selects by their names are index 0, until `select` is called with others.
 
     Attributes:
-        names: of the axes, by the study or by the file where the operand's are among them.
-        own_names: by the file alone, where neither says which of the operand's they are.
+        names: of the axes, as the study has them; of a study that names none those of the file, if
+            they say which axes of the operand they are. None where neither does.
+        own_names: the file's where ``names`` is None; None where it has none.
         pair: the axis of both parts of complex numbers; None where there is none.
         picked: the selected part.
     """
@@ -66,9 +69,10 @@ class OperandAxes:
         self.select(lambda _: without_names(entries))
 
     def select(self, entries: Callable[[Sequence[str] | None], Entries | None]) -> None:
-        """Select the entries that a function returns, given the names by which a study has axes.
+        """Select entries of the datasets, which a function returns.
 
-        Raises InputError for a selection that does not fit.
+        It is given the names that a study may call the axes by; None where it goes by their places.
+        Raises InputError for entries that do not fit.
         """
         by_name = self._by_name
         try:
