@@ -18,7 +18,7 @@ from argand.gemm.modular.exact import RANGES
 from argand.gemm.modular.moduli import EXACT
 from argand.gemm.pairs import Pairs
 from argand.herk.cpu_by_herk import each_by_numpy
-from argand.herk.cpu_dot import dotted
+from argand.herk.cpu_dot import all_dots, dotted
 from argand.herk.cpu_gather import alone, by_each, by_steps, gathered, in_place, is_gathered
 from argand.herk.cpu_lower import (
     Steps,
@@ -33,7 +33,7 @@ from argand.herk.cpu_mirror import mirror, mirrored
 from argand.herk.cpu_padded import is_padded, padded
 from argand.herk.cpu_parts import at_a_time, in_parts
 from argand.herk.cpu_real import real_products, takes_real_products
-from argand.herk.cpu_whole import alone_by_dot, batch_by_matmul, is_alone_by_dot
+from argand.herk.cpu_whole import alone_by_dot, batch_by_matmul, few_by_dots, is_alone_by_dot
 from argand.herk.problem import HerkProblem, triangle_length
 from argand.precision import Precision
 from argand.runtime.complex_types import PREFIX
@@ -87,6 +87,8 @@ def prepared(problem: HerkProblem, a: Array | Pairs, c: Array | None) -> Run:
     lower, start = lower_of(problem, matched), 0 if by_herk else matched
     if start == problem.n and lower in (of_rows, of_columns) and _is_together(problem):
         return batch_by_matmul(problem)
+    if start == problem.n and lower is all_dots and is_gathered(problem, start):
+        return few_by_dots(problem)
     if is_gathered(problem, start):
         return gathered(problem, by_steps(lower), is_hermitian=start == problem.n)
     run = _several(problem, lower, start)

@@ -1,12 +1,13 @@
 """Products on the CPU that BLAS makes Hermitian to the bit whole (`cpu_probe`), without a mirror.
 
 Single ones are by NumPy's dot, which takes less time than herk and what mirrors its triangle, and
-than matmul; batches are by matmul. Of both what is left are diagonals' imaginary parts, which are
-not zero where a number is not finite.
+than matmul; batches are by matmul; of few rows and numbers both may be by `cpu_dot.all_dots`. What
+is left are diagonals' imaginary parts, which are not zero where a number is not finite.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import lru_cache, partial
 from typing import Any
@@ -117,6 +118,39 @@ def _conjugates(problem: HerkProblem) -> tuple[Array, Array, Callable[..., Any]]
     sizes = (problem.n, problem.k) if problem.op == "N" else (problem.k, problem.n)
     conjugates = np.empty((*problem.batch_shape, *sizes), problem.dtype)
     return conjugates, conjugates.swapaxes(-1, -2), quiet_context().run
+
+
+def few_by_dots(problem: HerkProblem) -> Callable[..., Array]:
+    """Return what computes products of few numbers that dot products make Hermitian whole."""
+    nbytes, vecdot = math.prod(problem.shape) * np.dtype(problem.dtype).itemsize, np.vecdot
+    kept = KeptMemory(partial(_products, problem), nbytes)
+    each = (slice(None),) * len(problem.batch_shape)
+    rows, columns = (*each, None), (*each, slice(None), None)  # the views of `all_dots`
+
+    def run(a: Array, c: Array | None = None, out: Array | None = None) -> Array:
+        try:
+            memory = kept.pop()
+        except IndexError:
+            memory = kept.new()
+        product, fill_diagonals, run_quietly = memory
+        if not a.flags.c_contiguous:
+            a = a.copy()
+        run_quietly(vecdot, a[rows], a[columns], product)
+        fill_diagonals(0)
+        found = product.copy()
+        kept.append(memory)
+        if out is None:
+            return found
+        out[...] = found
+        return out
+
+    return run
+
+
+def _products(problem: HerkProblem) -> tuple[Array, Callable[[int], None], Callable[..., Any]]:
+    """Return memory of products, what fills their diagonals' imaginary parts, and runs quietly."""
+    n, products = problem.n, np.empty(problem.shape, problem.dtype)
+    return products, products.reshape(-1, n * n)[:, :: n + 1].imag.fill, quiet_context().run
 
 
 @lru_cache(maxsize=4096)

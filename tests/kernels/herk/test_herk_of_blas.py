@@ -11,6 +11,7 @@ from argand.herk import (
     cpu,
     cpu_blas,
     cpu_by_herk,
+    cpu_dot,
     cpu_gather,
     cpu_lower,
     cpu_matmul,
@@ -32,6 +33,7 @@ WAYS = {
     "filled": cpu_by_herk.each_by_numpy,
     "dot": cpu_whole.alone_by_dot,
     "matmul": cpu_whole.batch_by_matmul,
+    "dots": cpu_whole.few_by_dots,
 }
 
 
@@ -45,7 +47,7 @@ WAYS = {
      ("gathered", (5, 9, 7)), ("gathered", (2, 3, 30, 2)), ("gathered", (2, 60, 20)),
      ("filled", (7, 25, 4)), ("filled", (2, 30, 70, 1)),
      ("dot", (2, 64)), ("dot", (4, 7)), ("dot", (8, 100)), ("matmul", (9, 4, 7)),
-     ("matmul", (2, 3, 16, 5))],
+     ("matmul", (2, 3, 16, 5)), ("dots", (2, 64)), ("dots", (2, 3, 5, 8))],
 )  # fmt: skip
 def test_products_by_kept_calls(
     way: str, shape: tuple[int, ...], op: Any, dtype: str, monkeypatch: pytest.MonkeyPatch
@@ -60,7 +62,8 @@ def test_products_by_kept_calls(
     )  # fmt: skip
     by_dot = way == "dot" and cpu_whole._is_hermitian(problem.n, problem.k, op, dtype)
     by_matmul = way == "matmul" and cpu_matmul.matched_rows(problem) == problem.n
-    if way in ("dot", "matmul") and not (by_dot or by_matmul):
+    by_dots = way == "dots" and op == "N" and cpu_dot.are_hermitian(problem.n, problem.k, dtype)
+    if way in ("dot", "matmul", "dots") and not (by_dot or by_matmul or by_dots):
         pytest.skip("BLAS makes this product Hermitian by other kernels")
     run, n, k = WAYS[way](problem), problem.n, problem.k
     read_only = numbers.copy()
