@@ -83,7 +83,7 @@ def prepared(problem: HerkProblem, a: Array | Pairs, c: Array | None) -> Run:
     if by_herk and is_gathered(problem) and takes_numpy_herk(problem):
         return gathered(problem, in_place)
     if by_herk and is_gathered(problem) and problem.batch == 1:
-        return gathered(problem, alone)
+        return alone(problem)
     lower, start = lower_of(problem, matched), 0 if by_herk else matched
     if start == problem.n and lower in (of_rows, of_columns) and _is_together(problem):
         return batch_by_matmul(problem)

@@ -82,8 +82,7 @@ def gathered(problem: HerkProblem, bind: Bind, *, is_hermitian: bool = False) ->
     """
     numbers, item = problem.batch * problem.n * problem.n, ITEM[problem.dtype]
     nbytes = numbers * (2 * item + np.dtype(np.intp).itemsize)
-    copies = bind not in (alone, in_place)
-    if copies and problem.batch <= at_a_time(problem):  # others copy few operands
+    if bind is not in_place and problem.batch <= at_a_time(problem):  # others copy few operands
         nbytes += problem.batch * (problem.n * problem.k * item + CALL_BYTES)
     kept = KeptMemory(partial(_memory, problem, bind), nbytes)
     conjugate, few = np.conjugate, numbers < _FEWEST_TAKEN
@@ -114,16 +113,24 @@ def gathered(problem: HerkProblem, bind: Bind, *, is_hermitian: bool = False) ->
 def _memory(problem: HerkProblem, bind: Bind) -> _Memory:
     n, shape, size = problem.n, problem.shape, math.prod(problem.shape)
     both = np.zeros(2 * size, problem.dtype)
-    halves, places = (both[:size], both[size:]), np.arange(size).reshape(shape)
+    halves = both[:size], both[size:]
     bound = bind(problem, halves[0].reshape(shape))
     if bound.is_conjugate:
         bound = bind(problem, halves[1].reshape(shape))
     flat, conjugates = halves[:: -1 if bound.is_conjugate else 1]
-    # A diagonal's own zeros are positive, those of its conjugates are not.
-    lower = np.tri(n, k=-1 if bound.is_conjugate else 0, dtype=bool)
-    sources = np.where(lower, places, size + places.swapaxes(-1, -2))
+    sources = _sources(problem, is_conjugate=bound.is_conjugate)
     clear = None if bound.has_real_diagonals else flat.reshape(-1, n * n)[:, :: n + 1].imag.fill
     return bound.step, clear, flat.reshape(shape), flat, conjugates, both, sources
+
+
+def _sources(problem: HerkProblem, *, is_conjugate: bool = False) -> npt.NDArray[np.intp]:
+    """Return where a result's numbers lie among those with lower triangles and the conjugates.
+
+    A diagonal's own zeros are positive, those of its conjugates are not.
+    """
+    size, lower = math.prod(problem.shape), np.tri(problem.n, k=-is_conjugate, dtype=bool)
+    places = np.arange(size).reshape(problem.shape)
+    return np.where(lower, places, size + places.swapaxes(-1, -2))
 
 
 def by_steps(lower: Steps) -> Bind:
@@ -179,17 +186,39 @@ def in_place(problem: HerkProblem, products: Array) -> _Bound:
     return _Bound(lambda a: herk(a, memory), has_real_diagonals=True)
 
 
-def alone(problem: HerkProblem, products: Array) -> _Bound:
-    """Return what computes the only product of a problem by SciPy's herk.
+def alone(problem: HerkProblem) -> Run:
+    """Return what computes the only product of a problem by SciPy's herk, in one function.
 
-    NumPy's matmul of a small matrix takes longer.
+    NumPy's matmul of a small matrix takes longer, and so do functions that call each other.
     """
-    square = products.reshape(products.shape[-2:])
-    routine, trans, transposed = herk_alone(problem), trans_of(problem.op), square.T
+    routine, trans, conjugate = herk_alone(problem), trans_of(problem.op), np.conjugate
+    numbers, item = problem.n * problem.n, ITEM[problem.dtype]
+    few, has_axes = numbers < _FEWEST_TAKEN, problem.batch_shape != ()
+    kept = KeptMemory(partial(_alone, problem), numbers * (2 * item + np.dtype(np.intp).itemsize))
 
-    def step(a: Array) -> None:
+    def run(a: Array, c: Array | None = None, out: Array | None = None) -> Array:
+        try:
+            memory = kept.pop()
+        except IndexError:
+            memory = kept.new()
+        transposed, flat, conjugates, both, sources = memory
+        if has_axes:
+            a = a.reshape(a.shape[-2:])
         routine(1.0, a.T, 0.0, transposed, trans, 0, 1)
+        conjugate(flat, conjugates)
+        found = both[sources] if few else both.take(sources, None, None, "wrap")
+        kept.append(memory)
+        if out is None:
+            return found
+        out[...] = found
+        return out
 
-    if products.ndim == 2:
-        return _Bound(step, has_real_diagonals=True)
-    return _Bound(lambda a: step(a.reshape(a.shape[-2:])), has_real_diagonals=True)
+    return run
+
+
+def _alone(problem: HerkProblem) -> tuple[Array, Array, Array, Array, Array]:
+    """Return a product transposed, its numbers in a row, their conjugates, both, and sources."""
+    n, size = problem.n, problem.n * problem.n
+    both = np.zeros(2 * size, problem.dtype)
+    flat, conjugates = both[:size], both[size:]
+    return flat.reshape(n, n).T, flat, conjugates, both, _sources(problem)

@@ -117,7 +117,7 @@ def is_multiplied(problem: HerkProblem, matched: int = 0) -> bool:
 
 def takes_numpy_herk(problem: HerkProblem) -> bool:
     """Return whether NumPy's herk on one core takes less time than SciPy's."""
-    if problem.batch == 1 and problem.k < LEAST_K_ALONE:
+    if problem.batch == 1 and problem.k < LEAST_K_ALONE and not takes_threads(problem):
         return False
     return pieces_of(problem.n, problem.k, problem.dtype) > 0 and not is_shared(problem)
 

@@ -27,7 +27,7 @@ from tests.kernels.herk.herk_cases import assert_hermitian, oriented
 from tests.normal import normal
 
 WAYS = {
-    "alone": lambda problem: cpu_gather.gathered(problem, cpu_gather.alone),
+    "alone": cpu_gather.alone,
     "in place": lambda problem: cpu_gather.gathered(problem, cpu_gather.in_place),
     "gathered": lambda problem: cpu_gather.gathered(problem, cpu_gather.by_each),
     "filled": cpu_by_herk.each_by_numpy,
