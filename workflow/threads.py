@@ -56,7 +56,7 @@ def thread_count(otherwise: int = 1) -> int:
 
 
 def each(function: Callable[[Block], Found], blocks: Iterable[Block]) -> Iterator[Found]:
-    """Yield a function's results for each block, in order, a few blocks ahead of who asks for it.
+    """Yield a function's results for each block, in order, a few blocks ahead of the caller.
 
     Called by one of the threads it does everything itself. A thread has the context of the caller
     (`numpy.errstate`, for one).

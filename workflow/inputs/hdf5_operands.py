@@ -92,7 +92,7 @@ def read_operand(source: FileInput, operand: Operand) -> Array:
 
 
 def never_written(source: FileInput, operand: Operand) -> str:
-    """Return what of an operand's datasets nobody wrote, of what is selected; "" of nothing."""
+    """Return which selected parts of an operand's datasets were never written; "" of none."""
     with opened(source.path) as file:
         found = InputOperand(file, source, operand)
         box = [range(axis.span.start, axis.span.stop) for axis in found.picked.axes]

@@ -14,7 +14,7 @@ _MOST_CHECKS = 16
 class TensorChecks:
     """The checks of one call, or of one plan: whether tensors are of its form.
 
-    To look at all of a call's tensors takes as long as to launch it.
+    To check all of a call's tensors takes as long as to launch it.
     """
 
     def __init__(self) -> None:

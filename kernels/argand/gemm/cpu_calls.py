@@ -88,9 +88,9 @@ def _fastest_dot() -> Run:
 
 
 def _product(problem: GemmProblem, matrices: bool, by_dot: bool) -> Run:
-    """Return what computes op(A) op(B), of ``matrices``, not vectors, perhaps ``by_dot``.
+    """Return a function that computes op(A) op(B), of ``matrices``, not vectors, or ``by_dot``.
 
-    Operands with gaps are looked at, and C is not read.
+    It leaves operands with gaps to `argand.gemm.cpu.gemm`, and reads no C.
     """
     alone = problem if problem.alpha == 1 and problem.beta == 0 else _without_scalars(problem)
     multiply = multiplication(problem)

@@ -22,7 +22,7 @@ from argand.runtime.memory.workspace_limit import WorkspaceError
 _UNIT = 64
 """Lines of which those of a panel are a multiple."""
 _WORSE = 2
-"""Times the least estimate from which on no smaller panels are looked at."""
+"""Times the least estimate from which on no smaller panels are candidates."""
 
 
 @dataclass(frozen=True)

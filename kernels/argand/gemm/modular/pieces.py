@@ -22,7 +22,7 @@ _MORE_PARTS = 2
 _PLANE_GROUPS = (2, 3, 4)
 """Launches in which the planes of a panel of rows are multiplied."""
 _FEW_LINES = 1024
-"""Lines of panels of one side below which panels of both sides are looked at."""
+"""Lines of panels of one side below which panels of both sides are candidates."""
 _NORM_BYTES, _NORM_BLOCKS = 8, 2 << 8
 """Workspace of the norm of a block of a line, and what rounding up adds to both operands' norms."""
 _EXPONENT_BYTES = 4
