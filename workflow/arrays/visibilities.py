@@ -72,7 +72,7 @@ def coordinates_of(
 
 
 def perhaps_turned(shape: tuple[int, ...]) -> str:
-    """Return what to know of unnamed voltages (..., antenna, time) of more antennas than times.
+    """Return a remark on unnamed voltages (..., antenna, time) of more antennas than times.
 
     It is "" of others. Arrays of a recorder have most often time first.
     """

@@ -37,7 +37,7 @@ def _remainder(one: Number, other: Number) -> Number:
 
 
 def _rounded(form: str) -> Callable[[Number], float]:
-    """Return what rounds to a type of floating point, by its letter in `struct`."""
+    """Return a function that rounds to a type of floating point, by its letter in `struct`."""
     return lambda value: struct.unpack(form, struct.pack(form, value))[0]
 
 

@@ -55,7 +55,7 @@ class Directions(Model):
         return 2 * half / max(1, self.n - 1)
 
     def coarseness(self, across_m: float, highest_hz: float) -> str:
-        """Return what to know of a grid coarser than an array resolves, "" of any other.
+        """Return a remark on a grid coarser than an array resolves, "" of any other.
 
         An array of so many metres from end to end sees a source as wide as the wavelength over
         them: halfway between neighbours that are as far apart, each axis has lost 4 dB of it.

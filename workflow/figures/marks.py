@@ -65,7 +65,7 @@ def label_of(quantity: str, hidden: int) -> str:
 
 
 def _few() -> MaxNLocator:
-    """Return what finds up to five round numbers."""
+    """Return a function that finds up to five round numbers."""
     return MaxNLocator(5, steps=[1, 2, 5, 10])
 
 

@@ -70,7 +70,7 @@ def along_in_words(name: str, one: Coordinate) -> str:
 
 
 def caveats(staged: Staged, remark: str = "") -> str:
-    """Return what to know of the data before a result is trusted, "" of nothing.
+    """Return a remark on the data before a result is trusted, "" of nothing.
 
     A ``remark`` of the workload stands first; then what was made 0, is lost or was never written,
     and what a file has along an axis that is no coordinate.

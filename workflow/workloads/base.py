@@ -245,7 +245,7 @@ class Workload(ABC):
         return replace(staged, attributes={**staged.attributes, _PLAN: plan_words})
 
     def remark(self, staged: Staged) -> str:
-        """Return what to know of the operands before a result is trusted, or "" where nothing is.
+        """Return a remark on the operands before a result is trusted, or "" where nothing is.
 
         The line of the stage step begins with it.
         """

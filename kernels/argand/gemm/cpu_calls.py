@@ -30,7 +30,7 @@ same function of BLAS takes 0.4 us less, but ``dot`` fills the result with zeros
 
 
 def prepared(problem: GemmProblem, a: Any, b: Any, c: Array | None, *, alone: bool) -> Run:
-    """Return what computes a problem of operands of this form; shapes and ``out`` are checked.
+    """Return a function that computes a problem of operands of this form, which are checked.
 
     ``alone`` is whether the call had neither c nor out.
     """
@@ -53,7 +53,7 @@ def prepared(problem: GemmProblem, a: Any, b: Any, c: Array | None, *, alone: bo
 
 
 def _of_contiguous(problem: GemmProblem, multiply: Run) -> Run:
-    """Return what computes A B by products of vectors, of operands with gaps by `gemm`.
+    """Return a function that computes A B by products of vectors, of operands with gaps by `gemm`.
 
     Gaps would change the order of BLAS's sums, so `gemm` copies such operands. NumPy's ``dot`` and
     matmul, which are all other products without options, copy them by themselves.
@@ -75,7 +75,7 @@ def _cleared_dot(a: Array, b: Array) -> Array:
 
 @lru_cache(maxsize=1)
 def _fastest_dot() -> Run:
-    """Return what multiplies small matrices in the least time here, which takes 1 ms to measure."""
+    """Return the function that multiplies small matrices fastest here, measured in 1 ms."""
     ways: tuple[Run, ...] = (np.ndarray.dot, _cleared_dot)
     if not has_avx512_kernels():
         return ways[0]
@@ -119,7 +119,7 @@ def _without_scalars(problem: GemmProblem) -> GemmProblem:
 
 
 def _with_scalars(problem: GemmProblem, product: Run, addend: np.dtype[Any] | None) -> Run:
-    """Return what computes alpha op(A) op(B) + beta C, of a C of the type ``addend``."""
+    """Return a function that computes alpha op(A) op(B) + beta C, of a C of the type ``addend``."""
     output = np.dtype(problem.precision.output)
     alpha, beta = (np.array(x, output) for x in (problem.alpha, problem.beta))
     multiply, scaled, times = np.multiply, problem.alpha != 1, problem.beta != 1
@@ -142,7 +142,7 @@ def _with_scalars(problem: GemmProblem, product: Run, addend: np.dtype[Any] | No
 
 
 def _oriented(op: str) -> Callable[[Array], Array] | None:
-    """Return what makes op(x) of x, None where it is x."""
+    """Return a function that makes op(x) of x; None where op(x) is x."""
     if op == "N":
         return None
     conjugate = np.conjugate

@@ -30,7 +30,7 @@ _EACH = np.s_[..., None, :, :]
 
 
 def multiplication(problem: GemmProblem) -> Callable[..., Array]:
-    """Return what computes op(A) op(B) of two operands, perhaps into a third array.
+    """Return a function that computes op(A) op(B) of two operands, perhaps into a third array.
 
     It depends on the sizes of one product alone, so that a part of a batch has the bits of the
     whole. Of single matrices GEMM, by NumPy's ``dot``, takes less time.

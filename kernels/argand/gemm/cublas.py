@@ -202,7 +202,7 @@ class CublasLaunch:
         self.start((a, b, out), _current_stream(self._device).ptr)
 
     def run(self) -> StreamRun:
-        """Return what launches as a call does, on the current stream or on a given one."""
+        """Return a function that launches as a call does, on the current or on a given stream."""
         device, start = self._device, self.start
 
         def run(a: int, b: int, _: int | None, out: int, stream: int | None = None) -> None:

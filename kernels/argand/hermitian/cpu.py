@@ -36,7 +36,7 @@ Solver = Callable[..., Any]
 
 
 def prepared(r: Any, b: Any, dtype: str, leading: tuple[int, ...]) -> Solver:
-    """Return what solves systems of the form of r and b; errors as of `argand.solve_hermitian`.
+    """Return a function that solves systems of the form of r and b, with the errors of the call.
 
     ``dtype`` is the result's type, ``leading`` are its leading axes.
     """
@@ -149,7 +149,7 @@ def _alone(r: Any, b: Any) -> Any:
 
 
 def _limited(n: int, columns: int, how: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    """Return what solves systems as ``how`` does, on one core where threads are not worth it."""
+    """Return a function that solves systems as ``how`` does, on one core where that is faster."""
     small = n * n * (columns + n // 3) <= _THREADED_PRODUCTS
     if available_cores() == 1 or n <= _THREADED_ROWS or not small:
         return how

@@ -36,7 +36,7 @@ class _Computation(Protocol):
 
 
 def prepared(problem: ImageProblem, dtype: np.dtype[Any]) -> Run:
-    """Return what computes the problem of NumPy arrays, whose values it checks.
+    """Return a function that computes the problem of NumPy arrays, whose values it checks.
 
     ``dtype`` is that of the covariances.
     """

@@ -102,7 +102,7 @@ def _chosen(found: Solution, details: bool) -> Any:
 
 
 def _measured(problem: SolveProblem) -> Callable[..., Solution | None]:
-    """Return what finds the backward error of x by its residual, and refines what is not accepted.
+    """Return a function that finds the backward error of x by its residual, and may refine x.
 
     It returns None where the system is to be scaled, which is tried where norms, or that of x, are
     far from 1 and the error of x is not accepted.

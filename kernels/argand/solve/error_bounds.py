@@ -51,7 +51,7 @@ def most_growth(problem: SolveProblem) -> float:
 
 
 def bounded_by_factors(problem: SolveProblem) -> Bound:
-    """Return what accepts x by the growth of its factors.
+    """Return a function that accepts x by the growth of its factors.
 
     It does not accept what is not finite, nor norms so far from 1 that the system may have to be
     scaled. BLAS adds |Re| + |Im| up in a third of the time of squares, and ||A|| is at least

@@ -118,7 +118,7 @@ def add_slices(
 def _plane_map(
     pitch: int, lines: int, stored: int, planes: int, box: int
 ) -> Callable[[int], TensorMap]:
-    """Return what makes the tensor map of ``lines`` of the ``stored`` ones of planes.
+    """Return a function that makes the tensor map of ``lines`` of the ``stored`` ones of planes.
 
     A line has ``pitch`` bytes; a box has the k of a stage and ``box`` lines.
     """
