@@ -57,7 +57,9 @@ class DftLaunch:
         }  # fmt: skip
         # The kernel points to the tables, which live as long as the launch.
         values |= {name: table.data.ptr for name, table in self._tables.items()}
-        blocks = -(-problem.rows // plan.transforms)
+        # Rows of a butterfly plan are spread over all blocks before a block has a second one.
+        at_once = 1 if isinstance(plan, ButterflyPlan) else plan.transforms
+        blocks = -(-problem.rows // at_once)
         if not isinstance(plan, MixedRadixPlan):
             blocks = min(sm_count, blocks)  # persistent
         if isinstance(plan, ClusterPlan):

@@ -11,6 +11,7 @@ import pytest
 from argand import PRECISIONS, dft, tune_dft
 from argand.device import Device
 from argand.dft import tuned
+from argand.dft.butterfly import ButterflyPlan
 from argand.dft.candidates import candidates, ordered
 from argand.dft.library_choice import LIBRARY_PRIME
 from argand.dft.method import method_for, prime_factors
@@ -66,6 +67,18 @@ def test_convolutions_of_composite_lengths(
     for plan in plans(gpu, length, "butterfly", 3):
         check(cp, normal(rng, 37, length), plan)
         check(cp, normal(rng, 3, length), plan, inverse=True)
+
+
+@pytest.mark.parametrize("length", [254, 1009])
+def test_convolutions_of_more_rows_than_the_card_has_at_once(
+    cp: Any, gpu: Device, rng: np.random.Generator, length: int
+) -> None:
+    """The last round has a row of one block, or of every block and of one of them another."""
+    (plan,) = plans(gpu, length, "butterfly", 1)
+    assert isinstance(plan, ButterflyPlan)
+    assert plan.groups > 1
+    for last in (1, gpu.sm_count + 1):
+        check(cp, normal(rng, gpu.sm_count * plan.groups + last, length), plan)
 
 
 @pytest.mark.parametrize("length", MIXED)

@@ -31,7 +31,7 @@ def as_called(_own_kernels_at_few_rows: None, monkeypatch: pytest.MonkeyPatch) -
 def test_rows_that_a_multiprocessor_has_at_once(
     cp: Any, rng: np.random.Generator, length: int, share: int, inverse: bool
 ) -> None:
-    """The last block has fewer rows than the others; rows differ by powers of two."""
+    """One block has a row less than the others; rows differ by powers of two."""
     from argand.dft.gpu import plan_of
 
     rows = share * gpu(0).sm_count - 1

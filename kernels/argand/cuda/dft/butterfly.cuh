@@ -268,7 +268,8 @@ __device__ __forceinline__ void rader_transform(const DftArguments& args, const 
 }
 
 // The kernel: groups of warps transform a row each, by Rader's or Bluestein's convolution, while
-// the next row comes to L2.
+// the next row comes to L2. Neighbouring rows are of different blocks, so that all multiprocessors
+// share the last rows, for which not every group has one.
 template <ButterflyPlan plan>
 __device__ __forceinline__ void dft_butterfly(const DftArguments& args) {
     static_assert(plan.stages() >= 2, "a first stage and one for the spectrum");
@@ -278,7 +279,7 @@ __device__ __forceinline__ void dft_butterfly(const DftArguments& args) {
     const int rows = static_cast<int>(args.rows);
     const int group_index = TileGroup<plan.warps>::current().index;
 #pragma unroll 1
-    for (int row = blockIdx.x * plan.groups + group_index; row < rows;
+    for (int row = blockIdx.x + gridDim.x * group_index; row < rows;
          row += gridDim.x * plan.groups) {
         const auto group = TileGroup<plan.warps>::current();
         float2* const tile = reinterpret_cast<float2*>(shared + group.index * plan.tile_bytes());
