@@ -85,6 +85,17 @@ def check_quantity(key: str, name: str, units: str) -> None:
         raise InputError(f"{key} must be in one of {list(FACTORS[base])}, got {units!r}")
 
 
+def check_place(key: str, axis: str, own: str, units: str) -> None:
+    """Raise InputError where its place makes an axis one of another quantity, as bins times."""
+    try:
+        check_quantity("it", own, units)
+    except InputError as error:
+        raise InputError(
+            f"{key} has {axis!r}, which by its place is {own!r}, but {error}; name all axes in "
+            "input.axes"
+        ) from None
+
+
 def in_base(name: str, values: Array, units: str) -> Array:
     """Return the values of a coordinate of `BASES` in its unit there, of one that converts."""
     return np.asarray(values) * FACTORS[BASES[name]][units]

@@ -10,11 +10,14 @@ from workflow.config.axis_names import operand_axis
 from workflow.config.file_input import FileInput
 from workflow.files.input_error import InputError
 from workflow.files.other_files import by_matlab
+from workflow.files.text_attributes import unit_of
+from workflow.files.units import check_place, parted
 from workflow.inputs.axes import AxisError, AxisMap, Operand, map_axes, pair_axis
 from workflow.inputs.dimension_names import (
     axes_by_matlab,
     by_name_or_place,
     check_exchanged,
+    dimension_scales,
     guessed_polarizations,
     moved_by_number,
     names_by_file,
@@ -112,8 +115,19 @@ class OperandAxes:
             kept = [name for name, axis in zip(own, self.picked.axes, strict=True) if axis.kept]
             if wrong := order_by_file(self.name, self.operand, own, kept, found):
                 raise InputError(f"{self.key}: {wrong}")
+            self._check_places(found)
         if wrong := guessed_polarizations(self.name, self.operand, own, rank, found):
             raise InputError(f"{self.key}: {wrong}")
+
+    def _check_places(self, found: AxisMap) -> None:
+        """Raise InputError where an axis by its place has what stands along another quantity."""
+        dataset = self.datasets[0]
+        scales = dimension_scales(dataset)
+        kept = [path for path, axis in zip(scales, self.picked.axes, strict=True) if axis.kept]
+        for path, own in zip(kept, found.given, strict=True):
+            if path and path in dataset.file:
+                units = parted(unit_of(dataset.file[path]))[0]
+                check_place(f"{self.key}: {self.name}", path.rpartition("/")[2], own, units)
 
     def axis_names(self) -> Sequence[str] | None:
         """Return what the dataset's axes are: by the study, else by the file or their places.

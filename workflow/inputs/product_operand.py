@@ -16,7 +16,7 @@ from workflow.config.formats import FORMATS
 from workflow.data import SELECTED, TAKEN, Array, Coordinate, Product, blank, is_blank
 from workflow.drawn import Stretched
 from workflow.files.input_error import InputError
-from workflow.files.units import check_quantity
+from workflow.files.units import check_place
 from workflow.inputs.axes import AxisError, AxisMap, Operand, map_axes
 from workflow.inputs.input_operand import OperandHeader
 from workflow.inputs.named_entries import are_names, has_names, numbered, without_names
@@ -105,20 +105,9 @@ class ProductOperand:
         )  # fmt: skip
         self.transformed = self.map.axes[-1] if operand.named and not coordinates else None
         self.renamed, self.dropped = self._placed(names)
-        if not fits:
-            self._check_units(f"input.{name}: {what}")
-
-    def _check_units(self, key: str) -> None:
-        """Raise InputError where a place makes an axis one of another quantity, bins times."""
-        for axis, own in self.renamed.items():
-            one = self.product.coordinates.get(axis)
-            try:
-                check_quantity("it", own, one.units if one is not None else "")
-            except InputError as error:
-                raise InputError(
-                    f"{key} has {axis!r}, which by its place is {own!r}, but {error}; name all "
-                    "axes in input.axes"
-                ) from None
+        for axis, own in self.renamed.items() if not fits else ():
+            units = product.coordinates[axis].units if axis in product.coordinates else ""
+            check_place(f"input.{name}: {what}", axis, own, units)
 
     def _names_along(self, number: int) -> list[Coordinate]:
         """Return the names along an axis of the product, which the file or the study says.

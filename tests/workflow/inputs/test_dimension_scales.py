@@ -12,6 +12,7 @@ import pytest
 
 from tests.workflow.one_case import error_of, study_of
 from workflow.data import Coordinate
+from workflow.files.input_error import InputError
 from workflow.preflight.check import check_study
 from workflow.steps.staging import understood
 
@@ -253,6 +254,10 @@ def test_axes_that_nobody_names(tmp_path: Path) -> None:
     source = {"file": str(path), "voltages": "v"}
     one = study_of({"kind": "correlate", "integrate": 1, "input": source}).workload("w")
     assert {*one.outline().coordinates} == {"antenna"}
+    with h5py.File(path, "a") as file:
+        file["sample"].attrs["units"] = "MHz"
+    with pytest.raises(InputError, match="has 'sample', which by its place is 'time', but it must"):
+        one.outline()  # bins of a spectrum were times
     source = {"file": str(path), "samples": "v"}
     one = study_of({"kind": "dft", "axis": "antenna", "input": source}).workload("w")
     assert one.outline().axes["samples"] == ("sample", "antenna")
