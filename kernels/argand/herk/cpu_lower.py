@@ -58,6 +58,8 @@ _THREADED_PRODUCTS = 1 << 18
 """n^2 k times cores from which threads of BLAS take less time than herk on one core, where nothing
 else runs: twice as many as those from which matmul takes them. Beside other work they wait for
 milliseconds."""
+_PIECE = 16
+"""Least k of a piece of NumPy's herk from which one core takes less time than two threads."""
 _THREADED_CALL = 70_000
 """Time of a call that threads of BLAS share, 3.5 us, in complex64 multiplications."""
 _PANEL_ROWS, _MOST_PANELS, _LARGE_PANEL, _LANES = 8, 4, 64, 16
@@ -178,8 +180,19 @@ def _is_large(problem: HerkProblem) -> bool:
 
 def _is_threaded(problem: HerkProblem) -> bool:
     """Return whether threads of NumPy's BLAS share each matrix."""
-    several = available_cores() > 1 and is_limited()
+    several = available_cores() > 1 and is_limited() and not _is_left_to_one(problem)
     return several and _is_large(problem) and not is_shared(problem)
+
+
+def _is_left_to_one(problem: HerkProblem) -> bool:
+    """Return whether two threads take longer for all products than one for half of them, by herk.
+
+    Those of complex64 do not, nor than one that reads and writes the triangle often.
+    """
+    if problem.dtype != "complex128" or available_cores() != 2:
+        return False
+    pieces = pieces_of(problem.n, problem.k, problem.dtype)
+    return pieces > 0 and problem.k >= _PIECE * pieces
 
 
 def takes_threads(problem: HerkProblem) -> bool:

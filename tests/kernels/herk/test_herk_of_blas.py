@@ -158,6 +158,25 @@ def test_batches_are_by_numpys_herk(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not cpu_lower.takes_numpy_herk(_problem(3, 38, 38))
 
 
+@pytest.mark.parametrize("cores", [1, 2, 4])
+def test_two_threads_take_longer_than_herk_at_complex128(
+    cores: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of complex64, in many pieces, or in pieces of a short k they do not."""
+    for module in (cpu_blas, cpu_lower):
+        monkeypatch.setattr(module, "available_cores", lambda: cores)
+    monkeypatch.setattr(cpu_blas, "has_numpy_herk", lambda _: True)
+    monkeypatch.setattr(cpu_lower, "is_limited", lambda: True)
+    threaded = {
+        ("fp64", (20, 25, 140)): False, ("fp32", (20, 25, 250)): True, ("fp64", (9, 25, 400)): True,
+        ("fp64", (100, 20)): True,
+    }  # fmt: skip
+    for (precision, shape), is_taken in threaded.items():
+        row = get_precision(precision)
+        problem = herk_problem(shape, precision=row, dtype=row.output)
+        assert cpu_lower._is_threaded(problem) is (cores > 1 and (is_taken or cores > 2))
+
+
 def _problem(*shape: int) -> HerkProblem:
     return herk_problem(shape, precision=get_precision("fp32"), dtype="complex64")
 
