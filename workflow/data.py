@@ -33,6 +33,8 @@ ONLY = "the only one, of which nothing is known"
 """End of the long name of inputs' polarization that is number 0 for want of others."""
 FALLING = "of samples whose frequencies fall"
 UPPER_EDGE = "whose upper edge is frequency 0 of the samples"
+OVERLAPPING = "of channels that overlap"
+"""End of the long name of frequencies of which some stand there twice, of oversampled channels."""
 REVERSED = (FALLING, UPPER_EDGE)
 """Ends of the long names of channels whose samples have the spectrum in reverse."""
 MOST_CHECKED = 1 << 20

@@ -8,7 +8,7 @@ import numpy as np
 from argand.image.geometry import require_places
 from argand.image.problem import SPEED_OF_LIGHT
 
-from workflow.data import PLACES, SELECTED, Array, Coordinate, is_blank
+from workflow.data import OVERLAPPING, PLACES, SELECTED, Array, Coordinate, is_blank
 from workflow.files.input_error import InputError
 from workflow.files.units import check_arrived, convertible, in_base
 
@@ -137,6 +137,16 @@ def mirrored(there: Mapping[str, Coordinate]) -> str:
     return (
         "the file's bandwidth is below 0: where a receiver has reversed the spectrum, phases are "
         "conjugated too, and directions are mirrored, at -l and -m"
+    )
+
+
+def added_twice(there: Mapping[str, Coordinate]) -> str:
+    """Return what to know of a sum over channels that overlap, "" of any others."""
+    if OVERLAPPING not in there["frequency"].long_name:
+        return ""
+    return (
+        "channels within coarse ones overlap, and the power of some frequencies is added twice: "
+        "take the middle of these by input.select where the product that has them is read"
     )
 
 

@@ -15,7 +15,8 @@ import numpy as np
 
 from workflow.config.axis_names import operand_axis
 from workflow.config.file_input import FileInput
-from workflow.data import MOST_CHECKED, Array, Coordinate, Product, blank, is_blank
+from workflow.data import MOST_CHECKED, OVERLAPPING, Array, Coordinate, Product, blank, is_blank
+from workflow.files.units import FACTORS
 from workflow.inputs.axes import Operand
 from workflow.inputs.named_entries import has_names, without_names
 from workflow.inputs.product_operand import ProductArray
@@ -175,7 +176,20 @@ def _along(product: Product, merged: Merged, name: str, *, check: bool) -> Coord
     above = _for_each(offsets.values, 0, merged, of_coarse=False, check=check)
     if not np.any(np.abs(np.diff(merged.within)) == 1):
         found = replace(found, long_name=f"{one.long_name or name}, {APART}")
+    elif _overlap(one, offsets, merged):
+        found = replace(found, long_name=f"{one.long_name or name}, {OVERLAPPING}")
     return replace(found, values=raised(found, replace(offsets, values=above)))
+
+
+def _overlap(coarse: Coordinate, offsets: Coordinate, merged: Merged) -> bool:
+    """Return whether what is taken within a coarse channel reaches into its neighbour."""
+    if is_blank(coarse.values) or is_blank(offsets.values) or len(merged.channels) < 2:
+        return False
+    within = np.sort(offsets.values.take(merged.within))
+    width = np.diff(within).min() * FACTORS["Hz"][offsets.units]
+    apart = np.diff(np.sort(coarse.values.take(merged.channels))).min()
+    across = float(np.ptp(within)) * FACTORS["Hz"][offsets.units] + width
+    return bool(across > (1 + 1e-6) * apart * FACTORS["Hz"][coarse.units])
 
 
 def _for_each(values: Array, axis: int, merged: Merged, *, of_coarse: bool, check: bool) -> Array:

@@ -8,7 +8,16 @@ from dataclasses import replace
 import numpy as np
 
 from workflow.config.uvh5_site import Uvh5Site
-from workflow.data import PLACES, SELECTED, Array, Coordinate, Staged, is_blank, middles
+from workflow.data import (
+    OVERLAPPING,
+    PLACES,
+    SELECTED,
+    Array,
+    Coordinate,
+    Staged,
+    is_blank,
+    middles,
+)
 from workflow.files.input_error import InputError
 from workflow.files.units import FACTORS, check_arrived, convertible, in_base
 from workflow.inputs.dates import date_in, julian_date
@@ -43,6 +52,11 @@ def check_for_uvh5(
         raise InputError(
             "uvh5.channel_width_hz: must be given where input.select takes one channel within each "
             f"of several, {', '.join(within)}: their distance is no width"
+        )
+    if OVERLAPPING in voltages.coordinates["frequency"].long_name:
+        raise InputError(
+            "uvh5: the channels within coarse ones overlap, so that frequencies stand there twice; "
+            "take the middle of these by input.select"
         )
     if APART in voltages.coordinates["frequency"].long_name and site.channel_width_hz is None:
         raise InputError(

@@ -16,6 +16,7 @@ from workflow.accuracy import Accuracy
 from workflow.accuracy.image_accuracy import ImageReference, assess_image, image_reference
 from workflow.arrays import sky
 from workflow.arrays.antenna_places import (
+    added_twice,
     channel_centres,
     check_near,
     in_hz_or_m,
@@ -128,7 +129,8 @@ class Image(Workload):
         where = np.stack([in_hz_or_m(there, name) for name in PLACES if name in there], axis=-1)
         hertz, across = in_hz_or_m(there, "frequency"), float(np.ptp(where[:, :2], axis=0).max())
         coarse = self.case.directions.coarseness(across, float(hertz.max()))
-        return "; ".join(filter(None, (coarse, unresolved(where, hertz), mirrored(there))))
+        said = (coarse, unresolved(where, hertz), mirrored(there), added_twice(there))
+        return "; ".join(filter(None, said))
 
     def _places(self) -> Array:
         case = self.case

@@ -17,6 +17,7 @@ from workflow.data import Array
 from workflow.inputs import product_operand
 from workflow.inputs.merged_channels import Merged, MergedArray
 from workflow.preflight.check import check_study
+from workflow.storage.products import read_product
 
 COARSE, FINE, ANTENNAS = 3, 8, 4
 
@@ -101,6 +102,34 @@ def test_a_part_of_either(
     np.testing.assert_allclose(found["vis"].data[:, 0], expected, atol=1e-12 * abs(expected).max())
     mhz = np.array([150, 151, 152])[coarse, None] + np.arange(-4, 4)[fine] / FINE
     np.testing.assert_allclose(found["vis"].coordinates["frequency"].values, mhz.reshape(-1))
+
+
+@pytest.mark.parametrize(("fine", "overlap"), [(":", True), ("0:7", True), ("1:7", False)])
+def test_oversampled_channels_that_overlap(
+    tmp_path: Path, bank: dict[str, Any], fine: str, overlap: bool
+) -> None:
+    """UVH5 files had frequencies twice, and widths of 0; images add their power twice."""
+    bank["input"]["sample_rate_hz"] = 8e6 / 6
+    bank["input"]["select"] = {"samples": {"polarization": 0}}
+    select = {"voltages": {"frequency": ":", "fine_frequency": fine}}
+    vis = {"kind": "correlate", "input": {"voltages": {"workload": "bank"}, "select": select}}
+    image = {"kind": "image", "directions": {"n": 3, "field_of_view_deg": 9}}
+    image["input"] = {"covariances": {"workload": "vis"}}
+    workloads = {"bank": bank, "vis": vis, "image": image}
+    run(study_of(workloads), tmp_path)
+    staged = (
+        study_of(workloads)
+        .workload("image")
+        .outline({"vis": read_product(tmp_path / "vis" / "products" / "w.h5")})
+    )
+    assert ("added twice" in study_of(workloads).workload("image").remark(staged)) == overlap
+    site = {"latitude_deg": 1, "longitude_deg": 2, "julian_date": 2459000.5}
+    written = study_of({"bank": bank, "vis": {**vis, "uvh5": site}})
+    if overlap:
+        with pytest.raises(StudyError, match="uvh5: the channels within coarse ones overlap"):
+            check_study(written)
+    else:
+        check_study(written)
 
 
 @pytest.mark.parametrize(("fine", "wrong"), [("2:6", ""), ("::2", "must"), ([3], "must")])
