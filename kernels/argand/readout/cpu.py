@@ -27,17 +27,18 @@ def sample(state: Any, shots: int, seed: int) -> Any:
     if exponent:
         sums, _ = _block_sums(state, exponent)
     ends = np.cumsum(sums, dtype=np.uint64)
-    drawn = np.sort(thresholds(seed, shots, int(ends[-1])))
+    drawn = thresholds(seed, shots, int(ends[-1]))
+    drawn.sort()
     found = np.empty(shots, np.int64)
     first = 0
     for number, (start, block) in enumerate(_blocks(state)):
         last = int(np.searchsorted(drawn, ends[number], side="left"))
         if last > first:
             within = np.cumsum(weights_of(probabilities_of(block), exponent), dtype=np.uint64)
-            before = ends[number] - sums[number]
-            found[first:last] = start + np.searchsorted(
-                within, drawn[first:last] - before, side="right"
-            )
+            inside, outcomes = drawn[first:last], found[first:last]
+            inside -= ends[number] - sums[number]
+            outcomes[...] = np.searchsorted(within, inside, side="right")
+            outcomes += start
         first = last
     return found
 

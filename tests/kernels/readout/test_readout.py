@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from functools import reduce
 from typing import Any
 
 import argand
 import numpy as np
 import pytest
-from argand.readout import cpu
+from argand.readout import cpu, uniforms
 from argand.readout.api import basis_states
 from argand.readout.uniforms import high_product
 from argand.readout.weights import UNIT_BITS, norm_exponent
@@ -116,6 +117,7 @@ def test_shots_fall_where_exact_integers_say(
     norm: float,
 ) -> None:
     monkeypatch.setattr(cpu, "BLOCK_QUBITS", width)
+    monkeypatch.setattr(uniforms, "_PIECE", 1024)
     state = random_state(rng, 7, dtype) * np.dtype(dtype).type(norm)
     state[40:80] = 0
     wide = state.astype(complex)
@@ -129,6 +131,19 @@ def test_shots_fall_where_exact_integers_say(
     outcomes, counts = argand.sample(state, 3000, seed=11)
     assert np.array_equal(outcomes, np.flatnonzero(expected))
     assert np.array_equal(counts, expected[expected > 0])
+
+
+def test_a_shot_takes_three_numbers_at_most() -> None:
+    """Where it fell, its basis state, and that once more before it is in its place."""
+    state, shots = np.full(4, 0.5 + 0j), 1 << 18
+    tracemalloc.start()
+    try:
+        argand.sample(state, shots, seed=1)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    pieces = 8 * uniforms._PIECE * np.dtype(np.uint64).itemsize
+    assert 16 * shots <= peak <= 24 * shots + pieces
 
 
 def test_counts_follow_the_probabilities(rng: np.random.Generator) -> None:
