@@ -100,7 +100,7 @@ _TIMES_BY_AVX512 = {
     ),
 }  # fmt: skip
 """Times by type of the result: by OpenBLAS's kernels for AVX-512 they fit times by SkylakeX of 500
-forms of up to 20 rows on a Sapphire Rapids, by others times of 90 forms of more columns than rows
+forms of up to 20 rows on a Sapphire Rapids, by others times of 150 forms of more columns than rows
 by Haswell on an AMD EPYC; those of NumPy's herk fit times by both kernels there."""
 LEAST_K_ALONE = 64
 """k from which NumPy's herk takes less time for one product than SciPy's function."""

@@ -29,7 +29,7 @@ _FEW_ANTENNAS = 64
 """Antennas up to which the steps take longer than the products that they save."""
 _LARGE_MATRIX = 40
 """Antennas from which M and what it is made of leave a core's L1, 32 to 48 KiB."""
-_MOST_DIRECTIONS = {"float32": 2, "float64": 4}
+_MOST_DIRECTIONS = {"float32": 2, "float64": 16}
 """Directions up to which making M takes longer than the steps it saves, as a multiple of M's rows,
 by kernels of BLAS other than those for AVX-512, whose small real products take less time."""
 _BLOCK_VALUES = 1 << 17
