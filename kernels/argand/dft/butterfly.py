@@ -57,6 +57,15 @@ class ButterflyPlan:
         """Threads of a block."""
         return self.groups * self.warps * 32
 
+    def busy_groups(self, rows: int, sm_count: int) -> int:
+        """Return the groups of a launch of ``rows``: as few as need no further round of rows.
+
+        In a last round of few groups these would wait for memory and at barriers alone.
+        """
+        each = -(-rows // sm_count)
+        rounds = -(-each // self.groups)
+        return -(-each // rounds)
+
     @property
     def multiplied_twiddles(self) -> int:
         """Twiddles that may be products of others, of those that a number meets on one way."""

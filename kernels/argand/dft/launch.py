@@ -57,20 +57,14 @@ class DftLaunch:
         }  # fmt: skip
         # The kernel points to the tables, which live as long as the launch.
         values |= {name: table.data.ptr for name, table in self._tables.items()}
-        # Rows of a butterfly plan are spread over all blocks before a block has a second one.
-        at_once = 1 if isinstance(plan, ButterflyPlan) else plan.transforms
-        blocks = -(-problem.rows // at_once)
-        if not isinstance(plan, MixedRadixPlan):
-            blocks = min(sm_count, blocks)  # persistent
+        blocks, threads = _grid(plan, problem.rows, sm_count)
         if isinstance(plan, ClusterPlan):
             most = max_active_clusters(kernel.ptr, plan.cluster_size, plan.threads, shared)
             blocks = min(most, problem.rows) * plan.cluster_size
         #: Bytes of the tables, which other launches may share.
         self.nbytes = sum(int(table.nbytes) for table in self._tables.values())
         self._device = device
-        bound = BoundKernel(
-            kernel, blocks, plan.threads, Arguments(_DTYPE, values), shared_bytes=shared
-        )
+        bound = BoundKernel(kernel, blocks, threads, Arguments(_DTYPE, values), shared_bytes=shared)
         #: The launch, of x, the result and the counter of tiles.
         self.launches = LaunchSequence(
             [bound], lambda addresses: [bound.argument_update(_MEMBERS, (), addresses)]
@@ -80,6 +74,15 @@ class DftLaunch:
         """Queue it on the current stream, for arrays at these addresses."""
         stream = _current_stream(self._device).ptr
         self.launches((x, out, zeroed_workspace(4, stream, self._device, self)), stream)
+
+
+def _grid(plan: KernelPlan, rows: int, sm_count: int) -> tuple[int, int]:
+    """Return the blocks of a launch, but for a cluster plan's, and the threads of each."""
+    if isinstance(plan, ButterflyPlan):
+        return min(sm_count, rows), 32 * plan.warps * plan.busy_groups(rows, sm_count)
+    blocks = -(-rows // plan.transforms)
+    # All but mixed radices are persistent.
+    return blocks if isinstance(plan, MixedRadixPlan) else min(sm_count, blocks), plan.threads
 
 
 def _tables_and_factors(

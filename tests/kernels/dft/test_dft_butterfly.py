@@ -29,6 +29,15 @@ CLUSTER = ClusterPlan((16, 16, 16, 16), 4, 16, 1)
 Array = npt.NDArray[np.complex128]
 
 
+@pytest.mark.parametrize(
+    ("rows", "groups"),
+    [(1, 1), (132, 1), (133, 2), (1056, 8), (1057, 5), (2112, 8), (2113, 6), (4096, 8), (4225, 7)],
+)
+def test_groups_of_a_launch_share_its_rows(rows: int, groups: int) -> None:
+    assert POWERS.groups == 8
+    assert POWERS.busy_groups(rows, 132) == groups
+
+
 def stage_tables(radices: tuple[int, ...]) -> list[Array]:
     """The twiddles of each stage but the last, (R, stride), ones before them."""
     words = stage_twiddles(radices).astype(complex)

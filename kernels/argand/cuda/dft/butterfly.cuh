@@ -278,16 +278,17 @@ __device__ __forceinline__ void dft_butterfly(const DftArguments& args) {
     float* const scratch = reinterpret_cast<float*>(dc_values + plan.groups);
     const int rows = static_cast<int>(args.rows);
     const int group_index = TileGroup<plan.warps>::current().index;
+    // A launch may have fewer groups than the plan (ButterflyPlan.busy_groups).
+    const int rows_at_once = gridDim.x * (blockDim.x / TileGroup<plan.warps>::kThreads);
 #pragma unroll 1
-    for (int row = blockIdx.x + gridDim.x * group_index; row < rows;
-         row += gridDim.x * plan.groups) {
+    for (int row = blockIdx.x + gridDim.x * group_index; row < rows; row += rows_at_once) {
         const auto group = TileGroup<plan.warps>::current();
         float2* const tile = reinterpret_cast<float2*>(shared + group.index * plan.tile_bytes());
         float* const group_scratch = scratch + group.index * plan.warps;
         const float2* const x = args.x + row * args.x_stride;
         float2* const out = args.out + row * args.out_stride;
         // Prefetches the next transform to L2.
-        if (const int next = row + gridDim.x * plan.groups; next < rows)
+        if (const int next = row + rows_at_once; next < rows)
             prefetch_to_l2<plan.length>(args.x + next * args.x_stride, group.thread,
                                         group.kThreads);
         if constexpr (plan.rader) {
