@@ -59,14 +59,23 @@ def test_a_transform_back_has_the_axis_again(
         check_study(shifted)
 
 
-def test_samples_of_a_part_of_a_band_say_which_frequency_is_0(tmp_path: Path) -> None:
-    """Channels by a transform, some of its bins and one back: they were of a band from 0 on."""
+@pytest.mark.parametrize(("taken", "first", "tone"), [("16:32", 16, 21), ("40:56", -24, -20)])
+def test_samples_of_a_part_of_a_band_say_which_frequency_is_0(
+    tmp_path: Path, taken: str, first: int, tone: int
+) -> None:
+    """Channels by a transform, some of its bins and one back: they were of a band from 0 on.
+
+    Those of the upper half are the negative ones.
+    """
     time = np.arange(64) / 64e3
     source = file_of(
-        tmp_path, np.exp(2j * np.pi * 21e3 * time), ["time"], time={"start": 2, "step_s": 1 / 64e3}
+        tmp_path,
+        np.exp(2e3j * np.pi * tone * time),
+        ["time"],
+        time={"start": 2, "step_s": 1 / 64e3},
     )
     part = transform("spectrum", "frequency", inverse=True)
-    part["input"]["select"] = {"samples": {"frequency": "16:32"}}
+    part["input"]["select"] = {"samples": {"frequency": taken}}
     bank = {"kind": "channelise", "channels": 4, "taps": 1, "input": transform("part", "")["input"]}
     study = study_of({
         "spectrum": transform(source, "time"), "part": part, "again": transform("part", "time"),
@@ -75,12 +84,12 @@ def test_samples_of_a_part_of_a_band_say_which_frequency_is_0(tmp_path: Path) ->
     check_study(study)
     found = run(study, tmp_path)
     zero = found["part"].coordinates["selected_frequency"]
-    assert (zero.values.tolist(), zero.units) == ([16e3], "Hz")
+    assert (zero.values.tolist(), zero.units) == ([1e3 * first], "Hz")
     np.testing.assert_allclose(found["part"].coordinates["time"].values, 2 + time[:16] * 4)
     again = found["again"]
     frequency = again.coordinates["frequency"].values
-    np.testing.assert_allclose(frequency, 16e3 + 1e3 * np.arange(16), rtol=1e-12)
-    assert frequency[np.abs(again.data).argmax()] == pytest.approx(21e3)
+    np.testing.assert_allclose(frequency, 1e3 * (first + np.arange(16)), rtol=1e-12)
+    assert frequency[np.abs(again.data).argmax()] == pytest.approx(1e3 * tone)
     assert OF_SAMPLES in found["bank"].coordinates["frequency"].long_name
 
 

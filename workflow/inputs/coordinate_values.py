@@ -26,7 +26,7 @@ from workflow.inputs.equal_steps import (
     whole_axis,
 )
 from workflow.inputs.operand_datasets import open_datasets
-from workflow.inputs.selected_offsets import long_name_of
+from workflow.inputs.selected_offsets import of_one_half
 from workflow.inputs.selections import PickedAxis
 from workflow.inputs.table_columns import column_of_table
 
@@ -70,14 +70,14 @@ def values_along(
         raise InputError(f"{key}: {dataset.name} {error}") from None
     if is_blank(values):
         inner = shape[1:] if column is None else ()
-        long_name = long_name_of(Coordinate(values, units, long_name), taken)
+        long_name = of_one_half(Coordinate(values, units, long_name), taken).long_name
         return Coordinate(blank((taken.length, *inner), values.dtype), units, long_name)
     values = stored.values(values)
     if values.shape != shape == values.shape[::-1]:  # the components first
         values = values.T
     values = values.reshape(shape)
-    long_name = long_name_of(Coordinate(values, units, long_name), taken)
-    values = values[taken.indices]
+    whole = of_one_half(Coordinate(values, units, long_name), taken)
+    values, long_name = whole.values[taken.indices], whole.long_name
     values = values if column is None else np.ascontiguousarray(values[:, column])
     _check_finite(values, key)
     return Coordinate(

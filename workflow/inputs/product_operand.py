@@ -20,7 +20,7 @@ from workflow.files.units import check_place
 from workflow.inputs.axes import AxisError, AxisMap, Operand, map_axes
 from workflow.inputs.input_operand import OperandHeader
 from workflow.inputs.named_entries import are_names, has_names, numbered, without_names
-from workflow.inputs.selected_offsets import above_selected, long_name_of
+from workflow.inputs.selected_offsets import above_selected, of_one_half
 from workflow.inputs.selections import Picked, SelectionError, pick
 from workflow.storage.products import read_product
 
@@ -158,7 +158,7 @@ class ProductOperand:
             axes = one.of(name)
             if len(axes) == 1 and axes[0] in self.product.axes:
                 taken_along = self.picked.axes[self.product.axes.index(axes[0])]
-                one = replace(one, long_name=long_name_of(one, taken_along))
+                one = of_one_half(one, taken_along)
             if name.startswith(SELECTED):
                 found.setdefault(name, one)
                 continue

@@ -78,22 +78,26 @@ def of_waves(coordinates: Mapping[str, Coordinate]) -> dict[str, Coordinate]:
     return {**found, "frequency": along}
 
 
-def long_name_of(one: Coordinate, taken: PickedAxis) -> str:
-    """Return the long name of some entries of a coordinate, which has the values of the whole axis.
+def of_one_half(one: Coordinate, taken: PickedAxis) -> Coordinate:
+    """Return a coordinate of a whole axis as what is ``taken`` of it tells.
 
-    Of a transform's frequencies that are all in the lower half it is without the words for those of
-    another sign. That is known of an axis from 0 on in equal steps.
+    Of a transform's frequencies those of the upper half are of another sign (`OF_UPPER`). Where all
+    that are taken are in one half these have their own values, and the long name says so no more.
+    That is known of an axis from 0 on in equal steps.
     """
-    said, values = one.long_name, one.values
-    if OF_UPPER not in said or values.ndim != 1 or not taken.length:
-        return said
+    values = one.values
+    if OF_UPPER not in one.long_name or values.ndim != 1 or not taken.length:
+        return one
+    lower, indices = (values.size + 1) // 2, taken.indices
+    if int(np.min(indices)) < lower <= int(np.max(indices)):
+        return one
     if not is_blank(values):
         steps = np.diff(values)
         if values[0] != 0 or not np.allclose(steps, steps[:1], rtol=1e-6, atol=0):
-            return said
-    if int(np.max(taken.indices)) >= (values.size + 1) // 2:
-        return said
-    return _UPPER.sub("", said)
+            return one
+        if int(np.max(indices)) >= lower:
+            values = values - (values[-1] + values[1])
+    return replace(one, values=values, long_name=_UPPER.sub("", one.long_name))
 
 
 def raised(one: Coordinate, offset: Coordinate) -> Array:
