@@ -26,9 +26,9 @@ CALL_BYTES = 600
 ALONE_PRODUCTS, _MOST_PIECES = 59_296, 4
 """n (n + 1) k up to which OpenBLAS's herk takes one core by itself, and most such pieces of k in
 place of one call of SciPy's herk on one core: each reads and writes the triangle again."""
-_Call = tuple[tuple[Any, ...], int, tuple[Any, ...], int, Any]
-"""Arguments of a call of herk before A; bytes before A's first number; arguments between A and C;
-bytes before C's first number; the last argument."""
+_Piece = tuple[tuple[Any, ...], int, tuple[Any, ...]]
+"""Arguments of a call of herk before A; bytes of a matrix before the call's; arguments between A
+and C."""
 
 
 def has_address(dtype: str) -> bool:
@@ -95,28 +95,36 @@ def calls_of_numpy(
     triangles.
     """
     n, k, batch = products.shape[-1], operands.shape[-1 if op == "N" else -2], len(products)
-    herk, calls = _calls(op, n, k, batch, str(products.dtype))
+    herk, pieces, last = _calls(op, n, k, str(products.dtype))
     at, memory, results = ctypes.byref, memory_of(operands), memory_of(products)
+    matrix, product = operands.nbytes // batch, products.nbytes // batch
     return herk, [
-        (*first, at(memory, a), *middle, at(results, c), last)
-        for first, a, middle, c, last in calls
+        (*first, at(memory, i * matrix + start), *middle, at(results, i * product), last)
+        for i in range(batch)
+        for first, start, middle in pieces
     ]
 
 
-def numpy_herk(op: Op, n: int, k: int, batch: int, dtype: str) -> Callable[[Array, Any], None]:
+def numpy_herk(op: Op, n: int, k: int, dtype: str) -> Callable[[Array, Any], None]:
     """Return what computes the lower triangles of op(A) op(A)^H by NumPy's BLAS.
 
-    It takes the operands, which it reads in place, and `memory_of` the products: those of a batch,
-    or of a part of it. A has k columns after its op.
+    It takes the operands, of k columns after their op, which it reads in place, and `memory_of` the
+    products.
     """
-    herk, calls = _calls(op, n, k, batch, dtype)
-    at, numbers = ctypes.byref, batch * n * k
+    herk, pieces, last = _calls(op, n, k, dtype)
+    at, item = ctypes.byref, ITEM[dtype]
+    size, matrix, product = n * k, n * k * item, n * n * item
 
     def run(a: Array, products: Any) -> None:
-        operands = memory_of(a if a.flags.carray else a.copy())  # writable and contiguous
-        some = calls if a.size == numbers else calls[: len(calls) * a.size // numbers]
-        for first, operand, middle, product, last in some:
-            herk(*first, at(operands, operand), *middle, at(products, product), last)
+        if a.flags.carray:  # contiguous, aligned and writable
+            operands = memory_of(a)
+        else:
+            a = np.require(a, requirements=["C", "A"])
+            operands = ctypes.c_char.from_address(a.ctypes.data)
+        for i in range(a.size // size):
+            for first, start, middle in pieces:
+                herk(*first, at(operands, i * matrix + start), *middle,
+                     at(products, i * product), last)  # fmt: skip
 
     return run
 
@@ -125,12 +133,10 @@ memory_of: Callable[[Any], Any] = ctypes.c_char.from_buffer
 """Returns the memory of contiguous and writable numbers, as `numpy_herk` takes it."""
 
 
-def _calls(
-    op: Op, n: int, k: int, batch: int, dtype: str
-) -> tuple[Callable[..., None], list[_Call]]:
-    """Return NumPy's herk, and the arguments of its calls around the addresses of A and C.
+def _calls(op: Op, n: int, k: int, dtype: str) -> tuple[Callable[..., None], list[_Piece], Any]:
+    """Return NumPy's herk, its arguments for each of the `pieces_of` k, and its last one.
 
-    The first of the `pieces_of` k writes a product, the others are added to it.
+    The first piece writes a product, the others are added to it.
     """
     address, pieces = lapack_address(f"{PREFIX[dtype]}herk"), pieces_of(n, k, dtype)
     assert address is not None
@@ -141,13 +147,8 @@ def _calls(
     trans, leading = (b"C", at(integer(k))) if op == "N" else (b"N", rows)
     before = at(ctypes.c_char(b"U")), at(ctypes.c_char(trans)), rows
     edges = [i * k // pieces for i in range(pieces + 1)]
-    of_each = [
+    return ctypes.PYFUNCTYPE(None)(address), [
         ((*before, at(integer(end - start)), one), start * (1 if op == "N" else n) * item,
          (leading, one if start else at(real(0))))
         for start, end in pairwise(edges)
-    ]  # fmt: skip
-    return ctypes.PYFUNCTYPE(None)(address), [
-        (first, i * n * k * item + start, middle, i * n * n * item, rows)
-        for i in range(batch)
-        for first, start, middle in of_each
-    ]
+    ], rows  # fmt: skip

@@ -119,6 +119,20 @@ def test_parts_of_a_batch_are_read_in_place(op: Any, monkeypatch: pytest.MonkeyP
     assert (found[3:] == 7).all()
 
 
+@pytest.mark.skipif(lapack_address("zherk") is None, reason="NumPy has another BLAS")
+def test_operands_that_are_only_read_are_not_copied() -> None:
+    problem = _problem(3, 9, 500)
+    a = normal(np.random.default_rng(1), 3, 9, 500).astype(np.complex64)
+    a.flags.writeable = False
+    run = cpu_gather.gathered(problem, cpu_gather.in_place)
+    assert_hermitian(run(a))
+    tracemalloc.start()
+    assert_hermitian(run(a))
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < a.nbytes / 2
+
+
 @pytest.mark.parametrize("dtype", ["complex64", "complex128"])
 @pytest.mark.parametrize("op", ["N", "C"])
 def test_herk_by_its_address_has_the_bits_of_scipys(op: Any, dtype: str) -> None:
