@@ -6,9 +6,9 @@ The wheels of NumPy mostly have a newer OpenBLAS than SciPy's, whose herk takes 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import lru_cache
-from itertools import pairwise
+from itertools import count, pairwise
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,8 @@ CALL_BYTES = 600
 ALONE_PRODUCTS, _MOST_PIECES = 59_296, 4
 """n (n + 1) k up to which OpenBLAS's herk takes one core by itself, and most such pieces of k in
 place of one call of SciPy's herk on one core: each reads and writes the triangle again."""
+_FEW_MATRICES = 64
+"""Matrices of a batch whose places are kept, which takes a call 0.5 us less."""
 _Piece = tuple[tuple[Any, ...], int, tuple[Any, ...]]
 """Arguments of a call of herk before A; bytes of a matrix before the call's; arguments between A
 and C."""
@@ -105,15 +107,23 @@ def calls_of_numpy(
     ]
 
 
-def numpy_herk(op: Op, n: int, k: int, dtype: str) -> Callable[[Array, Any], None]:
+def numpy_herk(op: Op, n: int, k: int, batch: int, dtype: str) -> Callable[[Array, Any], None]:
     """Return what computes the lower triangles of op(A) op(A)^H by NumPy's BLAS.
 
-    It takes the operands, of k columns after their op, which it reads in place, and `memory_of` the
-    products.
+    It takes the operands of a batch, or of a part of it, of k columns after their op, which it
+    reads in place, and `memory_of` the products.
     """
     herk, pieces, last = _calls(op, n, k, dtype)
     at, item = ctypes.byref, ITEM[dtype]
-    size, matrix, product = n * k, n * k * item, n * n * item
+    matrix, product = max(1, n * k * item), n * n * item  # an empty one has no place
+
+    def calls(nbytes: int) -> Iterator[tuple[tuple[Any, ...], int, tuple[Any, ...], int]]:
+        for first, start, middle in pieces:
+            for x, y in zip(range(start, nbytes, matrix), count(0, product), strict=False):
+                yield first, x, middle, y
+
+    whole = batch * matrix if batch <= _FEW_MATRICES else 0
+    kept = list(calls(whole))
 
     def run(a: Array, products: Any) -> None:
         if a.flags.carray:  # contiguous, aligned and writable
@@ -121,10 +131,8 @@ def numpy_herk(op: Op, n: int, k: int, dtype: str) -> Callable[[Array, Any], Non
         else:
             a = np.require(a, requirements=["C", "A"])
             operands = ctypes.c_char.from_address(a.ctypes.data)
-        for i in range(a.size // size):
-            for first, start, middle in pieces:
-                herk(*first, at(operands, i * matrix + start), *middle,
-                     at(products, i * product), last)  # fmt: skip
+        for first, x, middle, y in kept if a.nbytes == whole else calls(a.nbytes):
+            herk(*first, at(operands, x), *middle, at(products, y), last)
 
     return run
 

@@ -104,7 +104,7 @@ def _each_by_herk(problem: HerkProblem) -> Steps:
 def herk_of_numpy(problem: HerkProblem) -> Callable[[Array, Any], None]:
     """Return `numpy_herk` of a problem on one core; sums of integers are in complex128."""
     dtype = "complex128" if problem.precision is None else problem.dtype
-    return numpy_herk(problem.op, problem.n, problem.k, dtype)
+    return numpy_herk(problem.op, problem.n, problem.k, problem.batch, dtype)
 
 
 def is_multiplied(problem: HerkProblem, matched: int = 0) -> bool:

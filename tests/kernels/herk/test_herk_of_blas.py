@@ -102,8 +102,12 @@ def test_products_that_are_not_hermitian_are_not_by_dot(monkeypatch: pytest.Monk
 
 @pytest.mark.skipif(lapack_address("zherk") is None, reason="NumPy has another BLAS")
 @pytest.mark.parametrize("op", ["N", "C"])
-def test_parts_of_a_batch_are_read_in_place(op: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("few", [4, 5])
+def test_parts_of_a_batch_are_read_in_place(
+    few: int, op: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Each in two pieces of k; of a part of the batch no other products are written."""
+    monkeypatch.setattr(cpu_blas, "_FEW_MATRICES", few)
     monkeypatch.setattr(cpu_blas, "available_cores", lambda: 2)
     a = oriented(normal(np.random.default_rng(1), 5, 30, 100), op).astype(np.complex64)
     problem = herk_problem(a.shape, op=op, precision=get_precision("fp32"), dtype="complex64")
