@@ -27,6 +27,9 @@ MEASURES = (
     ),
 )  # fmt: skip
 
+_PIECE = 1 << 18
+"""Shots that are verified at a time, some 2 MiB an array."""
+
 
 @dataclass(frozen=True)
 class ReadoutReference:
@@ -68,9 +71,8 @@ def assess_readout(
     shots = reference.readout == "shots"
     same_shape(result, (reference.scale if shots else reference.values).shape)
     checks.require(bool(np.isfinite(result).all()), "a value is not finite")
-    got = np.where(np.isfinite(result), result, 0).astype(float)
     measure = {"shots": _of_shots, "observables": _of_strings, "probabilities": _of_marginals}
-    error, distance = measure[reference.readout](reference, got, checks)
+    error, distance = measure[reference.readout](reference, result, checks)
     worst, probable = (
         _allowed(reference, precision, backend, bound) for bound in (state.worst, state.probable)
     )
@@ -96,32 +98,55 @@ def _allowed(reference: ReadoutReference, precision: Precision, backend: str, e:
     return (2 + e) * e / 2 + own * (1 + e) ** 2
 
 
+def _finite(result: Array) -> Array:
+    """Return a result in fp64, with 0 in place of what is not finite."""
+    return np.where(np.isfinite(result), result, 0).astype(float, copy=False)
+
+
 def _of_strings(
-    reference: ReadoutReference, got: Array, checks: Checks
+    reference: ReadoutReference, result: Array, checks: Checks
 ) -> tuple[float, float | None]:
-    found = got / reference.scale - reference.values
+    found = _finite(result) / reference.scale - reference.values
     return float(np.abs(found).max() / reference.norm**2), None
 
 
 def _of_marginals(
-    reference: ReadoutReference, got: Array, checks: Checks
+    reference: ReadoutReference, result: Array, checks: Checks
 ) -> tuple[float, float | None]:
+    got = _finite(result)
     checks.require(bool((got >= 0).all()), "a probability is negative")
     distance = float(np.abs(got - reference.values).sum() / 2 / reference.norm**2)
     return distance, distance
 
 
 def _of_shots(
-    reference: ReadoutReference, got: Array, checks: Checks
+    reference: ReadoutReference, result: Array, checks: Checks
 ) -> tuple[float, float | None]:
-    states = np.clip(got, 0, 2**reference.qubits - 1).astype(np.int64)
-    checks.require(bool((states == got).all()), "a shot is not a basis state")
-    checks.require(bool((np.diff(states) >= 0).all()), "shots are not in ascending order")
     ends = reference.values / reference.values[-1]
-    last = ends[states]
-    first = np.where(states > 0, ends[states - 1], 0.0)
-    outside = np.maximum(first - reference.scale, reference.scale - last)
-    outcomes, counts = np.unique(states, return_counts=True)
-    exact = ends[outcomes] - np.where(outcomes > 0, ends[outcomes - 1], 0.0)
-    distance = (np.abs(counts / got.size - exact).sum() + max(0.0, 1 - exact.sum())) / 2
-    return float(max(0.0, outside.max())), float(distance)
+    is_state = is_ascending = True
+    outside = distance = covered = 0.0
+    latest, drawn = 0, 0  # the last outcome so far, and how many shots have it
+    for first in range(0, result.size, _PIECE):
+        got = _finite(result[first : first + _PIECE])
+        numbers = reference.scale[first : first + _PIECE]
+        states = np.clip(got, 0, ends.size - 1).astype(np.int64)
+        is_state &= bool((states == got).all())
+        is_ascending &= bool((np.diff(states, prepend=latest) >= 0).all())
+        beyond = np.maximum(_begins(ends, states) - numbers, numbers - ends[states])
+        outside = max(outside, float(beyond.max()))
+        outcomes, counts = np.unique(np.append(states, latest), return_counts=True)
+        counts[outcomes == latest] += drawn - 1
+        latest, drawn = int(outcomes[-1]), int(counts[-1])
+        if first + _PIECE < result.size:  # more of the last outcome may follow
+            outcomes, counts = outcomes[:-1], counts[:-1]
+        exact = ends[outcomes] - _begins(ends, outcomes)
+        distance += float(np.abs(counts / result.size - exact).sum())
+        covered += float(exact.sum())
+    checks.require(is_state, "a shot is not a basis state")
+    checks.require(is_ascending, "shots are not in ascending order")
+    return outside, (distance + max(0.0, 1 - covered)) / 2
+
+
+def _begins(ends: Array, states: Array) -> Array:
+    """Return where the intervals of basis states begin among the running sums."""
+    return np.where(states > 0, ends[states - 1], 0.0)

@@ -193,7 +193,10 @@ class StateReadout(Statevector):
     def _uniforms(self) -> Array:
         """Return the shots' numbers in [0, 1), ascending: those that `argand.sample` draws."""
         drawn = np.random.Philox(key=self.shots_seed()).random_raw(self.case.shots or 0)
-        return np.sort(drawn) * 2.0**-64
+        drawn.sort()
+        numbers = drawn.astype(np.float64)
+        numbers *= 2.0**-64
+        return numbers
 
     def reference(self, staged: Staged) -> ReadoutReference:  # type: ignore[override]
         """Return the staged gates one by one in fp64 by NumPy, and the readout of that state."""

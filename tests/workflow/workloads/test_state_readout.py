@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from matplotlib.figure import Figure
 from tests.covers import EXHAUSTIVE
 from tests.verdicts import COARSE, is_right
 from tests.workflow.workloads.test_statevector_workload import OUTCOMES
+from workflow.accuracy import readout_accuracy
 from workflow.files.input_error import InputError
 from workflow.steps.pieces import sizes
 from workflow.workloads import KINDS, workload_of
@@ -109,6 +111,23 @@ def test_shots_count_toward_the_memory_of_jobs() -> None:
     one = workload(GHZ, shots=10**9)
     assert sizes(one, one.outline()).result == 8 * 10**9
     assert one.product_outline(one.outline()).data.shape == (32,)
+
+
+def test_shots_are_verified_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the memory that is asked for: two numbers a shot, of the result and of the reference."""
+    one, row = workload(shots=2**17), PRECISIONS["fp64"]
+    staged, result = computed(one)
+    whole = one.assess(staged, one.reference(staged), result, row, "cpu")
+    monkeypatch.setattr(readout_accuracy, "_PIECE", 1 << 10)
+    tracemalloc.start()
+    try:
+        found = one.assess(staged, one.reference(staged), result, row, "cpu")
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak <= 2 * result.nbytes + (1 << 20)
+    assert found.error_limit == whole.error_limit
+    assert found.measures == pytest.approx(whole.measures, abs=1e-12)
 
 
 def test_the_seed_decides_the_shots() -> None:
