@@ -116,3 +116,20 @@ def test_lags_of_cross_spectra_count_from_0(tmp_path: Path) -> None:
     found = run(study, tmp_path)["lags"]
     lag = found.coordinates["time"]
     assert (lag.values[np.abs(found.data[0]).argmax()], lag.units) == (pytest.approx(3), "us")
+
+
+def test_two_axes_of_one_name_count_from_neither_beginning(tmp_path: Path) -> None:
+    """Ranges of beams began at the time of the first pulse, where pulses were transformed too."""
+    source = file_of(
+        tmp_path, np.ones((8, 16)), ["pulse", "time"], pulse={"start": 100, "step_s": 1},
+        time={"start": 7, "step": 1, "units": "us"},
+    )  # fmt: skip
+    rates = transform("ranges", "time")
+    rates["input"]["axes"] = {"samples": ["time", "frequency"]}
+    chain = {
+        "ranges": transform(source, "time"), "rates": rates,
+        "again": transform("rates", "frequency", inverse=True),
+    }  # fmt: skip
+    found = run(study_of(chain), tmp_path)["again"].coordinates
+    assert (found["time"].values[0], found["time"].units) == (0, "us")
+    assert (found["selected_time"].values.tolist(), found["selected_time"].units) == ([7], "us")

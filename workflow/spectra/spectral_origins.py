@@ -9,7 +9,17 @@ from dataclasses import replace
 
 import numpy as np
 
-from workflow.data import FIRST, LOWEST, SELECTED, Array, Coordinate, Staged, blank, is_blank
+from workflow.data import (
+    FIRST,
+    LOWEST,
+    SELECTED,
+    Array,
+    Coordinate,
+    Staged,
+    blank,
+    is_blank,
+    of_conjugates,
+)
 from workflow.files.units import FACTORS
 from workflow.inputs.equal_steps import step_of
 from workflow.inputs.selected_offsets import above_selected
@@ -54,7 +64,8 @@ def first_entry(staged: Staged, *, inverse: bool) -> dict[str, Coordinate]:
     """Return what stands at the first of the entries that are transformed; nothing of numbers.
 
     The transform in the other direction adds it again (`counted_from`). Of an inverse transform it
-    is the frequency that is 0 in the samples, kept where that is another one.
+    is the frequency that is 0 in the samples, kept where that is another one. Where an axis of the
+    same name was transformed before, that one's stays, and is added to neither.
     """
     axis = staged.axes["samples"][-1]
     found, name = staged.coordinates.get(axis), f"{SELECTED}{axis}"
@@ -64,8 +75,11 @@ def first_entry(staged: Staged, *, inverse: bool) -> dict[str, Coordinate]:
     physical = found.units in FACTORS["s"] or found.units in FACTORS["Hz"]
     if not values[0] and (inverse or not physical):
         return {}
+    before = staged.coordinates.get(name)
+    if before is not None and before.long_name.endswith((FIRST, LOWEST)):
+        return of_conjugates({name: before})
     one = Coordinate(values, found.units, found.long_name or axis, (name,))
-    one = above_selected(staged.coordinates.get(name), one)
+    one = above_selected(before, one)
     return {name: replace(one, long_name=f"{one.long_name}, {LOWEST if inverse else FIRST}")}
 
 
