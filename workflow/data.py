@@ -27,8 +27,8 @@ FIRST = "of the first sample that is transformed"
 """End of the long name of what the phases of a spectrum count from, such as a time (`SELECTED`)."""
 LOWEST = "of the first entry that is transformed"
 """The same of an inverse transform: the frequency that is 0 in samples made of some of a band."""
-BEGUN = "at which the spectra begin"
-"""End of the long name in place of `FIRST` where no phases count from it."""
+BEGUN, ZERO = "at which the spectra begin", "which is 0 in the samples"
+"""Ends of the long names in place of `FIRST` and `LOWEST` where no phases count from them."""
 ONLY = "the only one, of which nothing is known"
 """End of the long name of inputs' polarization that is number 0 for want of others."""
 FALLING = "of samples whose frequencies fall"
@@ -95,7 +95,7 @@ def of_conjugates(coordinates: Mapping[str, Coordinate]) -> dict[str, Coordinate
     So a transform back has lags, which count from 0, and not from the first sample (`FIRST`).
     """
     return {
-        name: replace(one, long_name=one.long_name.replace(FIRST, BEGUN).replace(LOWEST, BEGUN))
+        name: replace(one, long_name=one.long_name.replace(FIRST, BEGUN).replace(LOWEST, ZERO))
         for name, one in coordinates.items()
     }
 

@@ -13,6 +13,8 @@ from workflow.data import (
     FIRST,
     LOWEST,
     SELECTED,
+    TUNED,
+    TUNED_BEFORE,
     Array,
     Coordinate,
     Staged,
@@ -65,7 +67,8 @@ def first_entry(staged: Staged, *, inverse: bool) -> dict[str, Coordinate]:
 
     The transform in the other direction adds it again (`counted_from`). Of an inverse transform it
     is the frequency that is 0 in the samples, kept where that is another one. Where an axis of the
-    same name was transformed before, that one's stays, and is added to neither.
+    same name was transformed before, that one's stays, and is added to neither. Samples of a whole
+    band are again at what they were tuned to.
     """
     axis = staged.axes["samples"][-1]
     found, name = staged.coordinates.get(axis), f"{SELECTED}{axis}"
@@ -73,9 +76,10 @@ def first_entry(staged: Staged, *, inverse: bool) -> dict[str, Coordinate]:
         return {}
     values = blank((1,), np.float64) if is_blank(found.values) else found.values[:1]
     physical = found.units in FACTORS["s"] or found.units in FACTORS["Hz"]
-    if not values[0] and (inverse or not physical):
-        return {}
     before = staged.coordinates.get(name)
+    if not values[0] and (inverse or not physical):
+        tuned = before is not None and before.long_name == TUNED_BEFORE
+        return {name: replace(before, long_name=TUNED)} if before is not None and tuned else {}
     if before is not None and before.long_name.endswith((FIRST, LOWEST)):
         return of_conjugates({name: before})
     one = Coordinate(values, found.units, found.long_name or axis, (name,))

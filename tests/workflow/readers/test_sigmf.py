@@ -13,6 +13,7 @@ from test_chains import run
 
 from tests.workflow.chained_cases import study_of as study_of_all
 from tests.workflow.one_case import error_of, staged, study_of
+from workflow.data import TUNED
 from workflow.readers.sigmf_captures import fault_in
 
 CAPTURE = {
@@ -122,6 +123,20 @@ def test_frequencies_are_about_what_was_tuned_to(
     found = one.product_outline(one.outline()).coordinates
     assert (found["frequency"].values[0], found["frequency"].long_name) == (first, said)
     assert found["selected_frequency"].values.tolist() == [915e6]
+
+
+def test_samples_of_a_transform_back_are_tuned_as_before(tmp_path: Path) -> None:
+    """Of a part of the bins that of the first one is 0 in them."""
+    path = write(tmp_path, np.arange(128, dtype="<i2"), "ci16_le")
+    part = {"samples": {"workload": "bins"}, "select": {"samples": {"frequency": "48:"}}}
+    back = {"kind": "dft", "axis": "frequency", "inverse": True}
+    found = run(study_of_all({
+        "bins": {"kind": "dft", "axis": "time", "input": case(path)["input"]},
+        "back": {**back, "input": {"samples": {"workload": "bins"}}},
+        "part": {**back, "input": part},
+    }), tmp_path)  # fmt: skip
+    tuned, first = (found[name].coordinates["selected_frequency"] for name in ("back", "part"))
+    assert (tuned.long_name, tuned.values[0], first.values[0]) == (TUNED, 915e6, 914.5e6)
 
 
 def test_what_was_tuned_to_is_added_once(tmp_path: Path) -> None:
