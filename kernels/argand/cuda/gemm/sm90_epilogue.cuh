@@ -19,6 +19,7 @@ struct Output {
     using Value = typename Conditional<
         plan.half_output, uint32, typename Conditional<plan.power, float, float2>::Type>::Type;
 
+    static __device__ __forceinline__ float value_of(float x) { return x; }  // squared already
     static __device__ __forceinline__ Value value_of(float2 x) {
         if constexpr (plan.half_output) {
             const float parts[2] = {x.x, x.y};
@@ -76,11 +77,13 @@ struct Output {
         }
     }
 
-    static __device__ __forceinline__ void store(void* out, int64 index, float2 x) {
+    template <typename Result>
+    static __device__ __forceinline__ void store(void* out, int64 index, Result x) {
         *at(out, index) = value_of(x);
     }
 
-    static __device__ __forceinline__ void store_pair(void* out, int64 index, float2 x, float2 y) {
+    template <typename Result>
+    static __device__ __forceinline__ void store_pair(void* out, int64 index, Result x, Result y) {
         store_two(at(out, index), value_of(x), value_of(y));
     }
 };

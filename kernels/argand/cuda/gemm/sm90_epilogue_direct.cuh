@@ -165,6 +165,10 @@ __device__ __forceinline__ void store_strided_rows(const WgmmaArguments& args,
         c_at[h] = int64(tile.batch) * args.c_stride_batch + rows[h] * args.c_stride_m;
     }
     const bool second_row = rows[1] < args.m;
+    // In 128 columns an X scaled in each stage leaves no registers for four complex results beside
+    // four elements of C: results are squared at once, and C is loaded for two of them.
+    constexpr bool kSquaresAtOnce = plan.epilogue == Epilogue::combine && plan.power &&
+                                    plan.scales_stages() && plan.block_n == 128;
 #pragma unroll
     for (int j = 0; j < plan.block_n / 8; ++j) {
         const int column = tile.n0 + 8 * j + 2 * (lane % 4);
@@ -172,25 +176,36 @@ __device__ __forceinline__ void store_strided_rows(const WgmmaArguments& args,
                                      descales.at(8 * j, 2 * (lane % 4) + 1)};
         if (!has_row || column >= args.n) continue;
         const bool second_column = column + 1 < args.n;
-        float2 z[2][2], c[2][2];
-        if constexpr (plan.epilogue == Epilogue::combine) {  // what all four results need at once
+        typename Conditional<kSquaresAtOnce, float, float2>::Type z[2][2];
+        float2 c[2][2];
+        const auto load_c = [&](int h, int e) {
+            c[h][e] = load_or_zero<CacheAllLevels>(
+                args.c + c_at[h] + (column + e) * args.c_stride_n,
+                adds_c(args) && (h == 0 || second_row) && (e == 0 || second_column));
+        };
+        // What all four results need at once.
+        if constexpr (plan.epilogue == Epilogue::combine && !kSquaresAtOnce) {
 #pragma unroll
-            for (int i = 0; i < 4; ++i) {
-                const int h = i / 2, e = i % 2;
-                c[h][e] = load_or_zero<CacheAllLevels>(
-                    args.c + c_at[h] + (column + e) * args.c_stride_n,
-                    adds_c(args) && (h == 0 || second_row) && (e == 0 || second_column));
-            }
+            for (int i = 0; i < 4; ++i) load_c(i / 2, i % 2);
         }
 #pragma unroll
         for (int e = 0; e < 2; ++e) {
             if (e == 1 && !second_column) continue;
+            if constexpr (kSquaresAtOnce) {
+                load_c(0, e);
+                load_c(1, e);
+            }
 #pragma unroll
             for (int h = 0; h < 2; ++h) {
                 if (h == 1 && !second_row) continue;
                 const int at = 4 * j + 2 * h + e;
                 const float2 x = descale<plan>({re[at], im[at]}, x_descale[h], y_descale[e]);
-                z[h][e] = epilogue_result<plan>(args, x, c[h][e]);
+                const float2 result = epilogue_result<plan>(args, x, c[h][e]);
+                if constexpr (kSquaresAtOnce) {
+                    z[h][e] = Output<plan>::value_of(result);
+                } else {
+                    z[h][e] = result;
+                }
             }
         }
         if (args.store_pairs_m && second_row) {
