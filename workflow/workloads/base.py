@@ -72,6 +72,8 @@ class Workload(ABC):
     than verifications take anyway (`workflow.preflight.estimates`)."""
     reference_flops: ClassVar[float | None] = None
     """Operations of `reference` over those of `shape`; None where it samples what is large."""
+    reference_repeats: ClassVar[bool] = True
+    """Whether `reference` has the `other_work` of a call, too."""
 
     variants: ClassVar[tuple[str, ...]] = ()
     """Names of cases with another product; errors are planted into the results of each."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from argand import Device, Gate, Precision, run_trajectories
@@ -17,13 +17,18 @@ from workflow.circuits.fused_gates import TargetedGate
 from workflow.circuits.registers import qubits_of
 from workflow.data import Array, Coordinate, Product, Staged, blank, is_blank
 from workflow.files.input_error import InputError
-from workflow.implementation import Implementation, Shape
+from workflow.implementation import Implementation, OtherWork, Shape
 from workflow.inputs import operands
 from workflow.workloads.base import NOTHING
 from workflow.workloads.state_readout import StateReadout
 
 if TYPE_CHECKING:
     from workflow.config.statevector_case import Noise
+
+_GATE_TERMS, _DEPOLARISING_TERMS, _DAMPING_TERMS = 2, 2, 4
+"""Terms of `OtherWork` for an amplitude and a qubit of a gate: in fp64 on two cores of an AMD EPYC,
+3 to 10 qubits took 2.4 to 5.7 ns without noise or a depolarising probability of 0.01, damping 5 to
+9 ns more, both at 0.3 up to 25 ns."""
 
 
 class NoisyReadout(StateReadout):
@@ -32,6 +37,8 @@ class NoisyReadout(StateReadout):
     The result is (2, values + 1): means, then standard errors; the last value is the fidelity to
     the state without noise. Values of counts are the shares of all basis states.
     """
+
+    reference_repeats: ClassVar[bool] = False  # it has a density matrix
 
     def check(self, upstream: Mapping[str, Product] = NOTHING) -> None:
         """Raise InputError also for more qubits than the density matrix may have, or too few runs.
@@ -95,6 +102,17 @@ class NoisyReadout(StateReadout):
         count = self.trajectories
         written = operands.complex_bytes(precision) * staged.operands["state"].size * count
         return replace(found, flops=found.flops * count, bytes_moved=float(written))
+
+    def other_work(self, outline: Staged) -> OtherWork:
+        """Return the terms of a CPU's passes over the states of all trajectories.
+
+        For each qubit of a gate they are the gate's, and those of channels with a probability.
+        """
+        amplitudes = float(outline.operands["state"].size * self.trajectories)
+        passes = _GATE_TERMS
+        passes += _DEPOLARISING_TERMS if self.noise.depolarising else 0
+        passes += _DAMPING_TERMS if self.noise.damping else 0
+        return OtherWork(terms=amplitudes * passes * outline.operands["targets"].size)
 
     def argand(self, staged: Staged, precision: Precision, device: Device) -> Implementation:
         """Return means of the readout of `argand.run_trajectories`, some at a time."""

@@ -17,6 +17,8 @@ from workflow.circuits import density_matrix
 from workflow.circuits import trajectory_readout as means
 from workflow.circuits.fused_gates import TargetedGate
 from workflow.files.input_error import InputError
+from workflow.preflight.estimates import estimate
+from workflow.preflight.loading import load_study
 from workflow.workloads import KINDS, workload_of
 from workflow.workloads.noisy_readout import NoisyReadout
 
@@ -249,3 +251,17 @@ def test_what_has_no_density_matrix_is_reported_before_a_job() -> None:
         workload({"name": "ghz", "qubits": 11}, probabilities=[0]).check()
     with pytest.raises(InputError, match="observables: the Pauli string 'ZZ' has 2 letters"):
         workload(observables=["ZZ"]).check()
+
+
+def test_a_run_counts_the_passes_over_noisy_states() -> None:
+    """A call took 14.9 s at fp64 and 6.4 s at fp32 on two busy cores, and was called 6 times.
+
+    By products alone the run was 15 s. Its verification by a density matrix took 1 s.
+    """
+    case = {
+        "kind": "statevector", "circuit": {"name": "random", "qubits": 8, "depth": 3},
+        "shots": 200_000, "noise": {"depolarising": 0.01}, "precisions": ["fp64"],
+    }  # fmt: skip
+    study = load_study({"device": "cpu", "workloads": {"x": {**case, "baselines": "none"}}})
+    assert 6 * 10 < estimate(study, "x", "run")[1] < 6 * 30
+    assert estimate(study, "x", "verify")[1] < 5
