@@ -133,3 +133,19 @@ def test_two_axes_of_one_name_count_from_neither_beginning(tmp_path: Path) -> No
     found = run(study_of(chain), tmp_path)["again"].coordinates
     assert (found["time"].values[0], found["time"].units) == (0, "us")
     assert (found["selected_time"].values.tolist(), found["selected_time"].units) == ([7], "us")
+
+
+def test_an_axis_begins_where_it_did_though_another_has_its_name(tmp_path: Path) -> None:
+    """Rates of visibilities have the name that their delays had: channels were from 0 on."""
+    source = file_of(
+        tmp_path, np.ones((8, 16)), ["time", "frequency"], time={"start": 5, "step_s": 10},
+        frequency={"start": 100, "step": 0.5, "units": "MHz"},
+    )  # fmt: skip
+    chain = {
+        "delays": transform(source, "frequency"), "rates": transform("delays", "time"),
+        "again": transform("rates", "delay", inverse=True),
+    }  # fmt: skip
+    found = run(study_of(chain), tmp_path)["again"]
+    channels = found.coordinates[found.axes[-1]]
+    np.testing.assert_allclose(channels.values, 100 + 0.5 * np.arange(16))
+    assert (channels.units, found.axes[0]) == ("MHz", "frequency")

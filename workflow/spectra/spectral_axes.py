@@ -63,10 +63,10 @@ def transformed(staged: Staged, *, inverse: bool, shift: bool) -> tuple[str, Coo
         _check_order(axes[-1], found, step)
     step *= _sense(staged, inverse=inverse)
     reciprocal = reciprocal_of(units)
-    since = counted_from(staged, name, inverse=inverse)
+    key, since = counted_from(staged, name, inverse=inverse) or ("", None)
     if since is not None and shift:
         raise InputError(
-            f"shift: the {name} begins at selected_{name} of the samples, and its last entries "
+            f"shift: the {name} begins at {key} of the samples, and its last entries "
             "would stand before that; leave shift out"
         )
     upper = "negative" if step > 0 else "positive"

@@ -19,6 +19,14 @@ def of_transform(staged: Staged, *, inverse: bool) -> str:
     return _of_last(staged, inverse, _beside(staged))
 
 
+def before_transform(staged: Staged) -> str:
+    """Return the name that the samples' last axis had before a forward transform.
+
+    Another axis may have it now, as that of rates whose times were transformed too.
+    """
+    return _of_last(staged, True, [])
+
+
 def of_spectra(staged: Staged) -> str:
     """Return the name of the axis of bins, where the samples' last one stays as that of spectra."""
     return _of_last(staged, False, [*_beside(staged), staged.axes["samples"][-1]])

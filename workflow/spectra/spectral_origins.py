@@ -25,6 +25,7 @@ from workflow.data import (
 from workflow.files.units import FACTORS
 from workflow.inputs.equal_steps import step_of
 from workflow.inputs.selected_offsets import above_selected
+from workflow.spectra import spectral_names
 
 RECIPROCAL = {
     "s": "Hz", "ms": "kHz", "us": "MHz", "ns": "GHz", "Hz": "s", "kHz": "ms", "MHz": "us",
@@ -50,16 +51,20 @@ def reciprocal_of(units: str) -> str:
     return RECIPROCAL.get(units, f"1/{whole}")
 
 
-def counted_from(staged: Staged, name: str, *, inverse: bool) -> Coordinate | None:
-    """Return what the axis ``name`` that comes out began at before a transform took it away.
+def counted_from(staged: Staged, name: str, *, inverse: bool) -> tuple[str, Coordinate] | None:
+    """Return what the axis ``name`` that comes out began at before a transform, and its name.
 
-    None where nothing says it. An inverse transform looks for what a forward one left, and the
-    other way round.
+    None where nothing says it. An inverse transform looks for what a forward one left, also of an
+    axis whose name another one has now, and a forward transform for what an inverse one left.
     """
-    found = staged.coordinates.get(f"{SELECTED}{name}")
-    if found is None or not found.long_name.endswith(FIRST if inverse else LOWEST):
-        return None
-    return found if converted(found, reciprocal_of(sample_step(staged)[1])) is not None else None
+    names = [name, spectral_names.before_transform(staged)] if inverse else [name]
+    for key in (f"{SELECTED}{each}" for each in names):
+        found = staged.coordinates.get(key)
+        if found is None or not found.long_name.endswith(FIRST if inverse else LOWEST):
+            continue
+        if converted(found, reciprocal_of(sample_step(staged)[1])) is not None:
+            return key, found
+    return None
 
 
 def first_entry(staged: Staged, *, inverse: bool) -> dict[str, Coordinate]:

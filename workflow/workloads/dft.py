@@ -16,7 +16,7 @@ from workflow.accuracy import Accuracy
 from workflow.accuracy.references import SpectrumReference, spectrum_reference
 from workflow.config.case import Case
 from workflow.config.dft_case import DftCase
-from workflow.data import SELECTED, Array, Product, Staged, blank, power
+from workflow.data import Array, Product, Staged, blank, power
 from workflow.drawn import Box, Drawn
 from workflow.figures import pictures
 from workflow.files.input_error import InputError
@@ -211,8 +211,9 @@ class Dft(Workload):
         case = self.case
         name, coordinate = spectral_axes.transformed(staged, inverse=case.inverse, shift=case.shift)
         beside = spectral_axes.coordinates_beside(staged, {name: coordinate})
-        if spectral_origins.counted_from(staged, name, inverse=case.inverse) is not None:
-            del beside[f"{SELECTED}{name}"]  # it is in the axis again
+        since = spectral_origins.counted_from(staged, name, inverse=case.inverse)
+        if since is not None:
+            del beside[since[0]]  # it is in the axis again
         beside |= spectral_origins.first_entry(staged, inverse=case.inverse)
         axes = (*staged.axes["samples"][:-1], name)
         title = f"{self.name}: {'inverse ' if case.inverse else ''}Fourier transform"
