@@ -48,7 +48,9 @@ def small_panels(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         cpu_mirror: {"_FEW": 6, "_MIRRORED": 3, "_MANY": 3, "_HALVED": 7, "_HALVED_VALUES": 50},
         cpu_dot: {
             "_MOST_ROWS": 6, "_PANEL": 0.05, "_MIRROR": 0, "LEAST_K_ALONE": 6,
-            "_TIMES": {x: times._replace(edges=(100, 100)) for x, times in cpu_dot._TIMES.items()},
+            **{name: {dtype: times._replace(edges=(100, 100))
+                      for dtype, times in getattr(cpu_dot, name).items()}
+               for name in ("_TIMES", "_TIMES_BY_AVX512")},
         },
         cpu_blas: {"ALONE_PRODUCTS": 500},
         cpu_lower: {
@@ -60,9 +62,11 @@ def small_panels(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     for module, names in values.items():
         for name, value in names.items():
             monkeypatch.setattr(module, name, value)
-    api._CPU_CALLS.clear()
+    for clear in (api._CPU_CALLS.clear, cpu_dot.dotted.cache_clear):
+        clear()
     yield
-    api._CPU_CALLS.clear()  # calls kept with other values
+    for clear in (api._CPU_CALLS.clear, cpu_dot.dotted.cache_clear):
+        clear()  # what is kept with other values
 
 
 @pytest.fixture(params=[1, 2], ids=["one core", "two cores"], autouse=True)
@@ -201,9 +205,11 @@ def test_products_by_blas_are_what_each_is_alone(
     op: Any, batch: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cpu_dot, "_MOST_ROWS", 0)  # no dot products
-    monkeypatch.setattr(cpu_lower, "_HERK_PRODUCTS", 0)  # nor matmul
+    for name in ("_HERK_PRODUCTS", "_IN_PLACE_PRODUCTS"):  # nor matmul
+        monkeypatch.setattr(cpu_lower, name, 0)
     monkeypatch.setattr(cpu_lower, "matched_rows", lambda _: 0)
-    monkeypatch.setattr(cpu, "is_padded", lambda _: False)
+    for other in ("is_padded", "is_alone_by_dot"):
+        monkeypatch.setattr(cpu, other, lambda _: False)
     for name in ("_SHARED_PRODUCTS", "_THREADED_PRODUCTS"):  # nor threads
         monkeypatch.setattr(cpu_lower, name, 1 << 30)
     a = oriented(normal(np.random.default_rng(6), *batch, 6, 15), op)
