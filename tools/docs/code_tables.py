@@ -1,4 +1,4 @@
-"""The tables that follow from code: precisions, the GPUs it compiles for, kinds of workloads."""
+"""Tables that follow from code: precisions, GPUs that kernels compile for, kinds of workloads."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ def herk_algorithm(precision: Precision) -> str:
 
 
 def prepared(problem: HerkProblem, a: Array | Pairs, c: Array | None) -> Run:
-    """Return what computes a `HerkProblem` of operands of this form.
+    """Return a function that computes a `HerkProblem` of operands of this form.
 
     It returns the result, in out where it is given, which may be c. Shapes are checked, op is N or
     C, c is None or not read where it is not added.
@@ -122,7 +122,7 @@ def _is_plain(problem: HerkProblem, a: Array | Pairs, c: Array | None) -> bool:
 
 
 def _several(problem: HerkProblem, lower: Steps, start: int) -> Run:
-    """Return what computes products that are only to be mirrored (`_is_plain`).
+    """Return a function that computes products that are only to be mirrored (`_is_plain`).
 
     ``start`` rows and columns of contiguous operands' products are Hermitian (`hermitian_rows`).
     """

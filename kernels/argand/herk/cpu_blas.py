@@ -78,7 +78,7 @@ def has_numpy_herk(dtype: str) -> bool:
 def pieces_of(n: int, k: int, dtype: str) -> int:
     """Return the fewest pieces of k that NumPy's herk computes on one core, one after the other.
 
-    0 where those are many, and of another BLAS.
+    0 where these are more than `_MOST_PIECES`, or NumPy has another BLAS than OpenBLAS.
     """
     if not has_numpy_herk(dtype):
         return 0
@@ -108,7 +108,7 @@ def calls_of_numpy(
 
 
 def numpy_herk(op: Op, n: int, k: int, batch: int, dtype: str) -> Callable[[Array, Any], None]:
-    """Return what computes the lower triangles of op(A) op(A)^H by NumPy's BLAS.
+    """Return a function that computes the lower triangles of op(A) op(A)^H by NumPy's BLAS.
 
     It takes the operands of a batch, or of a part of it, of k columns after their op, which it
     reads in place, and `memory_of` the products.

@@ -30,7 +30,7 @@ arguments for each."""
 
 
 def each_by_numpy(problem: HerkProblem) -> Callable[..., Array]:
-    """Return what computes products that are only to be mirrored, in new or given memory."""
+    """Return a function that computes products by herk and mirrors them, in new or given memory."""
     batch, n, shape, dtype = problem.batch, problem.n, problem.shape, np.dtype(problem.dtype)
     some = at_a_time(problem)
     nbytes = some * (n * (n + problem.k) * ITEM[problem.dtype] + CALL_BYTES)

@@ -111,7 +111,7 @@ errors."""
 
 @lru_cache(maxsize=1024)  # several steps of preparing a form ask
 def dotted(problem: HerkProblem) -> Callable[[Array, Array], Any] | None:
-    """Return what computes products by dot products, None where others take less time.
+    """Return a function that computes products by dot products, None where others take less time.
 
     `all_dots` computes them whole, Hermitian to the bit of contiguous operands; others their lower
     triangles.

@@ -59,7 +59,7 @@ class _Bound(NamedTuple):
 
 
 Bind = Callable[[HerkProblem, Array], _Bound]
-"""Returns what computes the triangles of a problem in the memory of its products."""
+"""Returns the step that computes the triangles of a problem in the memory of its products."""
 _Memory = tuple[
     Callable[[Array], object], Callable[[int], None] | None, Array, Array, Array, Array, Array
 ]
@@ -76,7 +76,7 @@ def is_gathered(problem: HerkProblem, start: int = 0) -> bool:
 
 
 def gathered(problem: HerkProblem, bind: Bind, *, is_hermitian: bool = False) -> Run:
-    """Return what computes products that are only to be mirrored.
+    """Return a function that computes products that are only to be mirrored.
 
     Those of contiguous operands need no mirror where ``is_hermitian``.
     """
@@ -134,7 +134,7 @@ def _sources(problem: HerkProblem, *, is_conjugate: bool = False) -> npt.NDArray
 
 
 def by_steps(lower: Steps) -> Bind:
-    """Return what binds the steps of a batch (`lower_of`) to memory.
+    """Return a function that binds the steps of a batch (`lower_of`) to memory.
 
     Conjugates of operands for one matmul are kept, too, where they are few.
     """
@@ -165,7 +165,7 @@ def _by_matmul(problem: HerkProblem, products: Array) -> Callable[[Array], objec
 
 
 def by_each(problem: HerkProblem, products: Array) -> _Bound:
-    """Return what computes each product of a batch by NumPy's herk, of conjugates."""
+    """Return a step that computes each product of a batch by NumPy's herk, of conjugates."""
     n, k, conjugate, run_all = problem.n, problem.k, np.conjugate, deque[Any](maxlen=0).extend
     sizes = (n, k) if problem.op == "N" else (k, n)
     conjugates = np.empty((*problem.batch_shape, *sizes), problem.dtype)
@@ -181,13 +181,13 @@ def by_each(problem: HerkProblem, products: Array) -> _Bound:
 
 
 def in_place(problem: HerkProblem, products: Array) -> _Bound:
-    """Return what computes each product by NumPy's herk, which reads the operands in place."""
+    """Return a step that computes each product by NumPy's herk, which reads operands in place."""
     herk, memory = herk_of_numpy(problem), memory_of(products)
     return _Bound(lambda a: herk(a, memory), has_real_diagonals=True)
 
 
 def alone(problem: HerkProblem) -> Run:
-    """Return what computes the only product of a problem by SciPy's herk, in one function.
+    """Return a function that computes the only product of a problem by SciPy's herk, in one step.
 
     NumPy's matmul of a small matrix takes longer, and so do functions that call each other.
     """

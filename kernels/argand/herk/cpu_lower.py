@@ -73,7 +73,7 @@ _FINISHING = 16
 
 
 def lower_of(problem: HerkProblem, matched: int = 0) -> Steps:
-    """Return what computes the lower triangles of a problem, of operands of the result's type.
+    """Return a function that computes the lower triangles of operands of the result's type.
 
     ``matched`` are its `hermitian_rows` where they are left as they are computed.
     """
@@ -185,9 +185,10 @@ def _is_threaded(problem: HerkProblem) -> bool:
 
 
 def _is_left_to_one(problem: HerkProblem) -> bool:
-    """Return whether two threads take longer for all products than one for half of them, by herk.
+    """Return whether herk on one core takes less time than matmul by two threads of BLAS.
 
-    Those of complex64 do not, nor than one that reads and writes the triangle often.
+    Herk computes half of the products. Two threads take less time at complex64, and where the
+    pieces of k are short, as herk reads and writes the triangle for each of them.
     """
     if problem.dtype != "complex128" or available_cores() != 2:
         return False

@@ -69,7 +69,7 @@ def is_grouped(problem: HerkProblem) -> bool:
 def full_product(
     op: Op, rows: int, n: int, tile: int = 0, *, grouped: bool = False
 ) -> Callable[..., Array]:
-    """Return what computes op(A) op(A)^H of n rows by matmul, so many rows at a time.
+    """Return a function that computes op(A) op(A)^H of n rows by matmul, so many rows at a time.
 
     It takes A and the memory of the result or None, which is allocated behind the conjugates then.
     Columns lie in whole tiles where the columns of one are given, and there are so many.

@@ -59,7 +59,7 @@ def is_padded(problem: HerkProblem) -> bool:
 
 
 def padded(problem: HerkProblem) -> Run:
-    """Return what computes products that are only to be mirrored, of op N."""
+    """Return a function that computes products that are only to be mirrored, of op N."""
     batch, shape, dtype = problem.batch, problem.shape, np.dtype(problem.dtype)
     step = min(batch, _most_matrices(problem))
     leading = shape[:-2] if step == batch else (step,)

@@ -64,9 +64,9 @@ def takes_real_products(problem: HerkProblem) -> bool:
 
 
 def real_products() -> Callable[..., Array]:
-    """Return what computes products of contiguous operands, (..., n, k), in new or given memory.
+    """Return a function that computes products of contiguous operands, (..., n, k).
 
-    All have one n and k.
+    All have one n and k; results are in new or given memory.
     """
     return partial(_by_parts, {})
 

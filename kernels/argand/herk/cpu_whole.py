@@ -44,7 +44,7 @@ def is_alone_by_dot(problem: HerkProblem) -> bool:
 
 
 def alone_by_dot(problem: HerkProblem) -> Callable[..., Array]:
-    """Return what computes the only product of a problem, with no leading axes."""
+    """Return a function that computes the only product of a problem, with no leading axes."""
     n, k, op, dtype = problem.n, problem.k, problem.op, problem.dtype
     nbytes = n * (n + k) * np.dtype(dtype).itemsize
     kept = KeptMemory(partial(_memory, n, k, op, dtype), nbytes)
@@ -82,7 +82,7 @@ def _memory(n: int, k: int, op: Op, dtype: str) -> _Memory:
 
 
 def batch_by_matmul(problem: HerkProblem) -> Callable[..., Array]:
-    """Return what computes the products of a batch by one matmul each, in its own new memory."""
+    """Return a function that computes the products of a batch by one matmul, in its new memory."""
     batch, n, k, op, dtype = problem.batch, problem.n, problem.k, problem.op, problem.dtype
     nbytes = batch * n * k * np.dtype(dtype).itemsize
     kept = KeptMemory(partial(_conjugates, problem), nbytes)
@@ -121,7 +121,7 @@ def _conjugates(problem: HerkProblem) -> tuple[Array, Array, Callable[..., Any]]
 
 
 def few_by_dots(problem: HerkProblem) -> Callable[..., Array]:
-    """Return what computes products of few numbers that dot products make Hermitian whole."""
+    """Return a function that computes products of few numbers, Hermitian whole by dot products."""
     nbytes, vecdot = math.prod(problem.shape) * np.dtype(problem.dtype).itemsize, np.vecdot
     kept = KeptMemory(partial(_products, problem), nbytes)
     each = (slice(None),) * len(problem.batch_shape)

@@ -127,7 +127,7 @@ def _product(problem: HerkProblem, a: Any, c: Any, target: Any, device: Device) 
 def _run_of(
     launch: GemmLaunch | PanelLaunch | cublas.FullLaunch, mirror: BoundKernel | None
 ) -> Run:
-    """Return what computes a full result from the addresses of a, c or None, and the result."""
+    """Return a function that computes a full result from addresses: of a, c or None, the result."""
 
     def run(a: int, c: int | None, out: int) -> None:
         launch(a, a, out if c is None else c, out)

@@ -146,7 +146,7 @@ def _logsumexp(
 
 
 _STEPS = {"softmax": _softmax, "log_softmax": _log_softmax, "logsumexp": _logsumexp}
-"""Of operations that finite rows take less time for; another one is `cpu.softmax` alone."""
+"""The steps of each operation on finite rows; an operation without any is `cpu.softmax` alone."""
 
 
 def _difference(x: Array, top: Array, out: Array) -> Array:
