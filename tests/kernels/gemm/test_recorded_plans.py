@@ -4,8 +4,9 @@
 of 37 of seed 2266534922 (``python -m benchmarks.sweep gemm --cases 60 --plans 1 --only-plans``), of
 12 of a short k and a wide result at tf32 and bf16 (under 1064487957, ten of them drawn), and of 27
 that differ in what bounds them: stores, loads from L2, rounding, launches. The models of time are
-fitted to these and to further sets, which d393e607 has: of 100 constants that were changed one at a
-time, all that any set saw are seen by these. A change must not lose what they reach here.
+fitted to these and to further sets, which commit d393e607 has in the same file: of 100 constants
+that were changed one at a time, all that any set saw are seen by these. A change must not lose what
+they reach here.
 
 ``recorded_row_plans.csv`` has near candidates of 86 products: 15 whose plans a library or another
 precision of ours came near, 24 drawn of seeds 20261141 and 20261142, 10 whose k a cluster may
