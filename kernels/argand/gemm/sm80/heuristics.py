@@ -246,7 +246,10 @@ def _wave(plan: MmaPlan, precision: Precision, held: int, k: int) -> float:
     if plan.one_tile:
         times = _ONE_WARP_TIMES if plan.one_warp else _ONE_TILE_TIMES
         mainloop *= times.get((plan.block_m, precision.terms), 1.0)
-    mainloop += costs.groups if plan.warps_k > 1 else 0.0
+    if plan.warps_k > 1:
+        one_k_tile = plan.whole_k == plan.block_k and plan.cluster == 1
+        timed = precision.operand.name == "tf32"
+        mainloop += costs.one_k_tile if one_k_tile and timed else costs.groups
     exchange = costs.cluster + costs.cluster_vector * plan.block_m * plan.block_n / 2 / plan.threads
     return mainloop + held * store + (exchange if plan.cluster > 1 else 0.0)
 
