@@ -88,7 +88,7 @@ KERNELS = _in(
     ("gates: targets in the wrong order", "gates/cpu.py",
      "for target in reversed(form.targets)]", "for target in form.targets]", ("gates",)),
     ("gates: an early return for a diagonal target", "gates/canonical.py",
-     "if parts[0, 1].any() or parts[1, 0].any():", "if parts[0, 1].any():",
+     "occupied ^ (occupied >> width)", "occupied & ~(occupied >> width)",
      ("gates", "gate_circuits")),
     ("rounding: ties away from even", "rounding.py",
      "np.uint32((1 << (dropped - 1)) - 1)", "np.uint32(1 << (dropped - 1))", ("rounding",)),

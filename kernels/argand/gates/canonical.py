@@ -67,7 +67,8 @@ class GateForm:
     @property
     def is_identity(self) -> bool:
         """Whether it changes nothing."""
-        return bool(np.array_equal(self.matrix, np.eye(len(self.matrix))))
+        ones = bool((np.diagonal(self.matrix) == 1).all())
+        return ones and np.count_nonzero(self.matrix) == len(self.matrix)
 
     @property
     def columns_of_rows(self) -> Array:
@@ -107,7 +108,7 @@ def check_matrix(matrix: Any, targets: Sequence[int]) -> Array:
     """Return the matrix as complex128 on the host. Raises ValueError for a wrong shape or type."""
     found: Array = as_array(matrix.get() if is_cupy_array(matrix) else matrix, "matrix")
     check_matrix_form(found, targets)
-    return found.astype(np.complex128)
+    return np.asarray(found, np.complex128)
 
 
 def check_matrix_form(found: Any, targets: Sequence[int]) -> None:
@@ -133,52 +134,76 @@ def gate_form(
     """
     check_qubits(qubits, targets, controls)
     found = check_matrix(matrix, targets)
-    key = (found.tobytes(), tuple(map(int, targets)), tuple(map(int, controls)))
-    return _known_form(*key) if len(targets) <= KEPT_WIDTH else _form(*key)
+    places = tuple(map(int, targets)), tuple(map(int, controls))
+    if len(targets) > KEPT_WIDTH:
+        return _form(found, *places)
+    return _known_form(found.tobytes(), *places)
 
 
 @lru_cache(maxsize=KEPT)
 def _known_form(data: bytes, targets: tuple[int, ...], controls: tuple[int, ...]) -> GateForm:
-    return _form(data, targets, controls)
-
-
-def _form(data: bytes, targets: tuple[int, ...], controls: tuple[int, ...]) -> GateForm:
-    """Return the form of a matrix: no idle targets, controls apart, targets in ascending order."""
     order = 2 ** len(targets)
-    matrix = permuted(np.frombuffer(data, np.complex128).reshape(order, order), np.argsort(targets))
+    return _form(np.frombuffer(data, np.complex128).reshape(order, order), targets, controls)
+
+
+def _form(given: Array, targets: tuple[int, ...], controls: tuple[int, ...]) -> GateForm:
+    """Return the form of a matrix: no idle targets, controls apart, targets in ascending order.
+
+    Of a diagonal matrix the diagonal alone is taken apart.
+    """
+    changed, places = changed_bits(given), np.argsort(targets)
+    entries = permuted(given if changed else np.diagonal(given), places)
     kept, fixed = sorted(targets), sorted(controls)
     # From the highest bit down, so that the remaining bits keep their positions.
     for bit in reversed(range(len(kept))):
         if len(kept) == 1:
             break
-        parts = _quarters(matrix, bit)
-        if parts[0, 1].any() or parts[1, 0].any():
+        if changed >> int(places[bit]) & 1:
             continue
-        if np.array_equal(parts[0, 0], parts[1, 1]):
+        off, on = _parts(entries, bit)
+        if np.array_equal(off, on):
             kept.pop(bit)
-            matrix = parts[0, 0]
-        elif np.array_equal(parts[0, 0], np.eye(len(matrix) // 2)):
+            entries = off
+        elif np.array_equal(off, np.eye(len(off)) if changed else np.ones(len(off))):
             fixed.append(kept.pop(bit))
-            matrix = parts[1, 1]
-    matrix = np.ascontiguousarray(matrix)
+            entries = on
+    if tuple(kept) == targets and given.base is None and not given.flags.writeable:
+        matrix = given  # of another form
+    elif changed:
+        matrix = np.array(entries, order="C")
+    else:
+        matrix = np.zeros((len(entries),) * 2, np.complex128)
+        np.einsum("ii->i", matrix)[:] = entries  # faster than numpy.diag
     matrix.flags.writeable = False
-    entries = matrix != 0
-    monomial = bool((entries.sum(0) == 1).all() and (entries.sum(1) == 1).all())
+    if changed:
+        occupied = matrix != 0
+        monomial = bool((occupied.sum(0) == 1).all() and (occupied.sum(1) == 1).all())
+    else:
+        monomial = bool(entries.all())
     return GateForm(tuple(kept), tuple(sorted(fixed)), matrix, monomial)
 
 
-def permuted(matrix: Array, order: Sequence[int] | Array) -> Array:
-    """Return the matrix with bit j of its row and column numbers where bit order[j] was."""
+def changed_bits(matrix: Array) -> int:
+    """Return a mask of the bits of row and column numbers that some entry of a matrix changes."""
+    width = len(matrix).bit_length() - 1
+    occupied = np.flatnonzero(matrix)
+    # A place is the row number, followed by the column number.
+    return int(np.bitwise_or.reduce(occupied ^ (occupied >> width))) & (len(matrix) - 1)
+
+
+def permuted(entries: Array, order: Sequence[int] | Array) -> Array:
+    """Return a matrix or a diagonal, bit j of its row and column numbers where bit order[j] was."""
     width = len(order)
     # Axis 0 is the highest bit.
     axes = [width - 1 - int(order[width - 1 - axis]) for axis in range(width)]
-    tensor = matrix.reshape((2,) * (2 * width)) if width else matrix
-    return tensor.transpose([*axes, *(width + axis for axis in axes)]).reshape(matrix.shape)
+    every = [dimension * width + axis for dimension in range(entries.ndim) for axis in axes]
+    return entries.reshape((2,) * len(every)).transpose(every).reshape(entries.shape)
 
 
-def _quarters(matrix: Array, bit: int) -> Array:
-    """Return (2, 2, order / 2, order / 2): the matrix by a bit of the row and of the column."""
-    half = len(matrix) // 2
-    low = 2**bit
-    split = matrix.reshape(half // low, 2, low, half // low, 2, low)
-    return split.transpose(1, 4, 0, 2, 3, 5).reshape(2, 2, half, half)
+def _parts(entries: Array, bit: int) -> tuple[Array, Array]:
+    """Return what a matrix or a diagonal holds where a bit of rows and columns is 0, and 1."""
+    half, low = len(entries) // 2, 2**bit
+    split = entries.reshape((half // low, 2, low) * entries.ndim)
+    shape = (half,) * entries.ndim
+    off, on = (split[(slice(None), value, slice(None)) * entries.ndim] for value in (0, 1))
+    return off.reshape(shape), on.reshape(shape)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from argand.gates.canonical import check_matrix, check_qubits, gate_form
+from argand.gates.canonical import gate_form
 from argand.gates.gate import Dependencies, Gate, as_gates
 from argand.gates.pass_growth import GrowingPass, grow
 
@@ -215,11 +215,9 @@ def checked_gates(qubits: int, gates: Sequence[Any]) -> list[Gate]:
     found = []
     for number, gate in enumerate(as_gates(gates)):
         try:
-            check_qubits(qubits, gate.targets, gate.controls)
-            check_matrix(gate.matrix, gate.targets)
+            form = gate_form(qubits, gate.matrix, gate.targets, gate.controls)
         except ValueError as error:
             raise ValueError(f"gate {number}: {error}") from error
-        form = gate_form(qubits, gate.matrix, gate.targets, gate.controls)
         found.append(Gate(form.matrix, form.targets, form.controls))
     return found
 

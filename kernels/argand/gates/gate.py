@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from argand.checks import refuse_masked
-from argand.gates.canonical import KEPT, KEPT_WIDTH
+from argand.gates.canonical import KEPT, KEPT_WIDTH, changed_bits
 from argand.gemm.pack.packed import Operand
 
 UNITARY = 1e-3
@@ -143,10 +143,5 @@ def _known_places(data: bytes, order: int) -> list[int]:
 
 def _diagonal_places(matrix: Any) -> list[int]:
     """Return the bits of row and column numbers that no entry of a matrix changes."""
-    numbers = np.arange(len(matrix))
-    found = []
-    for bit in range(len(matrix).bit_length() - 1):
-        value = (numbers >> bit) & 1
-        if not matrix[value[:, None] != value].any():
-            found.append(bit)
-    return found
+    changed = changed_bits(matrix)
+    return [bit for bit in range(len(matrix).bit_length() - 1) if not changed >> bit & 1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from typing import Any
 
 import numpy as np
@@ -118,6 +119,26 @@ def test_idle_targets_are_left_out(rng: np.random.Generator) -> None:
     assert (form.targets, form.controls, form.monomial) == ((0,), (), False)
     np.testing.assert_array_equal(form.matrix, unitary)
     assert gate_form(3, np.eye(4), (2, 1)).is_identity
+
+
+def test_a_wide_diagonal_is_taken_apart_without_copies_of_its_matrix(
+    rng: np.random.Generator,
+) -> None:
+    """Targets descend; the highest bit of a number is a control, the next is idle."""
+    factors = np.exp(2j * np.pi * rng.random(256))
+    matrix = np.diag(np.r_[np.ones(512), factors, factors])
+    tracemalloc.start()
+    try:
+        form = gate_form(12, matrix, range(11, 1, -1))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert (form.targets, form.controls, form.monomial) == ((*range(4, 12),), (2,), True)
+    expected = factors.reshape((2,) * 8).transpose().reshape(-1)
+    np.testing.assert_array_equal(form.matrix, np.diag(expected))
+    assert peak < matrix.nbytes / 4
+    assert not gate_form(12, matrix, range(11, 1, -1)).is_identity
+    assert gate_form(12, np.eye(1024), range(11, 1, -1)).is_identity
 
 
 @pytest.mark.parametrize("lower", [False, True])
