@@ -141,7 +141,7 @@ def mirrored(there: Mapping[str, Coordinate]) -> str:
 
 
 def added_twice(there: Mapping[str, Coordinate]) -> str:
-    """Return what to know of a sum over channels that overlap, "" of any others."""
+    """Return a remark on a sum over channels that overlap, "" of any others."""
     if OVERLAPPING not in there["frequency"].long_name:
         return ""
     return (

@@ -106,7 +106,10 @@ def _known(program: ast.Program) -> set[str]:
 
 
 def _name_apart(program: ast.Program, taken: Collection[str]) -> set[str]:
-    """Rename gates of the file, and their calls, whose names are taken; return those of all."""
+    """Rename gates of the file whose names are ``taken``, and their calls.
+
+    Returns the names of all gates of the file, as they are then.
+    """
     from openqasm3 import ast
 
     gates = [one for one in program.statements if isinstance(one, ast.QuantumGateDefinition)]

@@ -105,8 +105,7 @@ def check_arrived(key: str, hertz: Array, long_name: str) -> None:
     """Raise InputError for frequencies that are not those of waves but offsets from others.
 
     Those are below 0 Hz, or their ``long_name`` says so (`OFFSETS`), or that some stand for others
-    below 0 (`OF_UPPER`). Phases of directions by them
-    would point elsewhere.
+    below 0 (`OF_UPPER`). Phases of directions by them would point elsewhere.
     """
     if hertz.min(initial=0) >= 0 and not any(text in long_name for text in (*OFFSETS, OF_UPPER)):
         return

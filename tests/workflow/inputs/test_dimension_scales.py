@@ -257,7 +257,7 @@ def test_axes_that_nobody_names(tmp_path: Path) -> None:
     with h5py.File(path, "a") as file:
         file["sample"].attrs["units"] = "MHz"
     with pytest.raises(InputError, match="has 'sample', which by its place is 'time', but it must"):
-        one.outline()  # bins of a spectrum were times
+        one.outline()  # bins of a spectrum are no times
     source = {"file": str(path), "samples": "v"}
     one = study_of({"kind": "dft", "axis": "antenna", "input": source}).workload("w")
     assert one.outline().axes["samples"] == ("sample", "antenna")

@@ -108,7 +108,7 @@ def test_a_part_of_either(
 def test_oversampled_channels_that_overlap(
     tmp_path: Path, bank: dict[str, Any], fine: str, overlap: bool
 ) -> None:
-    """UVH5 files had frequencies twice, and widths of 0; images add their power twice."""
+    """A UVH5 file of them would have frequencies twice; an image adds their power twice."""
     bank["input"]["sample_rate_hz"] = 8e6 / 6
     bank["input"]["select"] = {"samples": {"polarization": 0}}
     select = {"voltages": {"frequency": ":", "fine_frequency": fine}}

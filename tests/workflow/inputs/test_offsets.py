@@ -64,7 +64,7 @@ def test_those_above_the_carrier_look_like_some(tmp_path: Path) -> None:
 def test_those_in_the_upper_half_of_a_transform_are_of_another_sign(
     tmp_path: Path, taken: str, said: str, by_file: bool
 ) -> None:
-    """Bins of real microphones made images and beams as of frequencies that no wave had."""
+    """No wave has the frequencies that bins of real microphones have in their upper half."""
     with h5py.File(tmp_path / "v.h5", "w") as file:
         file["v"] = np.ones((3, 2, 8), np.float32)
     place = {"axis": "antenna", "units": "m", "values": [0.0, 1.0, 2.0]}

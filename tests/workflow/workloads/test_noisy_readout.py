@@ -254,9 +254,9 @@ def test_what_has_no_density_matrix_is_reported_before_a_job() -> None:
 
 
 def test_a_run_counts_the_passes_over_noisy_states() -> None:
-    """A call took 14.9 s at fp64 and 6.4 s at fp32 on two busy cores, and was called 6 times.
+    """A call takes 14.9 s on two busy cores, and a run has 6; by its products alone it is 15 s.
 
-    By products alone the run was 15 s. Its verification by a density matrix took 1 s.
+    The verification by a density matrix takes 1 s.
     """
     case = {
         "kind": "statevector", "circuit": {"name": "random", "qubits": 8, "depth": 3},

@@ -176,8 +176,8 @@ def test_the_bits_are_those_that_qiskit_measures(tmp_path: Path) -> None:
     assert classical_bits(registers, np.zeros(MOST_OUTCOMES + 1, np.int64)) is None
 
 
-def test_a_state_that_is_none_has_no_answers(tmp_path: Path) -> None:
-    """Probabilities of 4 came of an input of norm 2."""
+def test_a_state_that_is_none_has_no_readout(tmp_path: Path) -> None:
+    """An input of norm 2 would have probabilities that add up to 4."""
     state = np.zeros(8, np.complex64)
     state[[1, 5]] = 2**-0.5
     with h5py.File(tmp_path / "s.h5", "w") as file:
