@@ -88,40 +88,52 @@ def matrix_of(operation: Operation) -> Matrix | None:
     """
     if not _has_matrix(operation):
         return None
-    if operation.num_qubits > MOST_QUBITS:
-        raise ValueError(
-            f"{operation.name} is of a matrix and has {operation.num_qubits} qubits with its "
-            f"controls; {MOST_QUBITS} are allowed, because Qiskit's gates in its place would be "
-            "others; make it of such gates before it is written"
-        )
+    _check_width(operation.name, operation.num_qubits)
     if isinstance(operation, UnitaryGate):
         return np.asarray(operation.to_matrix())
     if isinstance(operation, ControlledGate):
-        annotated = operation.base_gate.control(
-            operation.num_ctrl_qubits, ctrl_state=operation.ctrl_state, annotated=True
+        return controlled_matrix(
+            operation.base_gate, operation.num_ctrl_qubits, operation.ctrl_state
         )
-        return np.asarray(annotated.to_matrix())
     return (
         np.asarray(Operator(operation).data) if isinstance(operation, AnnotatedOperation) else None
     )
 
 
+def controlled_matrix(gate: UnitaryGate, controls: int, state: int | None) -> Matrix:
+    """Return the matrix under controls, which are the lower qubits and have the bits of ``state``.
+
+    None stands for ones. Raises ValueError as `matrix_of`.
+    """
+    _check_width(gate.name, gate.num_qubits + controls)
+    return np.asarray(gate.control(controls, ctrl_state=state, annotated=True).to_matrix())
+
+
+def _check_width(name: str, qubits: int) -> None:
+    if qubits > MOST_QUBITS:
+        raise ValueError(
+            f"{name} is of a matrix and has {qubits} qubits with its "
+            f"controls; {MOST_QUBITS} are allowed, because Qiskit's gates in its place would be "
+            "others; make it of such gates before it is written"
+        )
+
+
 def _has_matrix(operation: Operation) -> bool:
     """Return whether an operation is a `UnitaryGate`, or controls or annotates one."""
     if isinstance(operation, AnnotatedOperation):
-        return _has_matrix(operation.base_op) or _is_made_of_matrices(operation.base_op)
+        return _has_matrix(operation.base_op) or is_made_of_matrices(operation.base_op)
     if isinstance(operation, ControlledGate):
         return isinstance(operation.base_gate, UnitaryGate)
     return isinstance(operation, UnitaryGate)
 
 
-def _is_made_of_matrices(operation: Operation) -> bool:
+def is_made_of_matrices(operation: Operation) -> bool:
     """Return whether a gate that is not the library's calls a `UnitaryGate`."""
     if is_of_library(operation):
         return False
     definition = getattr(operation, "definition", None)
     return definition is not None and any(
-        _has_matrix(one.operation) or _is_made_of_matrices(one.operation) for one in definition.data
+        _has_matrix(one.operation) or is_made_of_matrices(one.operation) for one in definition.data
     )
 
 

@@ -113,9 +113,9 @@ def _from_qpy(content: bytes) -> QuantumCircuit:
 
 def _from_text(content: bytes) -> QuantumCircuit:
     import openqasm3
-    import qiskit_qasm3_import
 
     from workflow.circuits.qasm3_constants import write_constants
+    from workflow.circuits.qasm3_conversion import converted
     from workflow.circuits.qasm3_indices import write_indices
     from workflow.circuits.qasm3_instances import write_instances
     from workflow.circuits.qasm3_modifiers import write_modified
@@ -129,7 +129,7 @@ def _from_text(content: bytes) -> QuantumCircuit:
     write_modified(program)
     order_parameters(program)
     write_indices(program)
-    return qiskit_qasm3_import.convert(program)
+    return converted(program)
 
 
 def _in_plain_registers(circuit: QuantumCircuit, matrices: Matrices) -> QuantumCircuit:

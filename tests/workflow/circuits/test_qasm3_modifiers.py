@@ -129,6 +129,34 @@ def test_modifiers(tmp_path: Path) -> None:
     assert abs(np.vdot(found, expected)) > 1 - 1e-9
 
 
+def test_powers_under_controls(tmp_path: Path) -> None:
+    """Definitions have gates near the identity, which Qiskit controls as if they were that."""
+    part = 5e-6
+    halves = (np.eye(4) + SWAP) / 2, (np.eye(4) - SWAP) / 2
+    near = halves[0] + np.exp(1j * np.pi * part) * halves[1]
+    text = f"""OPENQASM 3.0; include "stdgates.inc"; qubit[9] q;
+        gate near(a) c, d {{ gphase(2*a); pow({part}) @ swap c, d; rx(a) c; }}
+        gate outer(a) c, d, e {{ negctrl @ near(-a) c, d, e; }}
+        ctrl(8) @ pow(0.5) @ x q[0], q[1], q[2], q[3], q[4], q[5], q[6], q[7], q[8];
+        negctrl(2) @ ctrl @ near(0.3) q[4], q[5], q[1], q[2], q[3];
+        inv @ ctrl @ outer(0.4) q[8], q[1], q[2], q[0];
+    """
+    path = tmp_path / "one.qasm"
+    path.write_text(text)
+    rng = np.random.default_rng(5)
+    state = rng.standard_normal((2, 512)).T @ [1, 1j]
+    found = state
+    for one in gates_of(load_circuit(path), 9):
+        found = applied(found, one.matrix, one.targets, {})
+    expected = applied(state, SX, (8,), dict.fromkeys(range(8), 1))
+    both = np.exp(0.6j) * np.kron(np.eye(2), rotation(X, 0.3)) @ near
+    expected = applied(expected, both, (2, 3), {4: 0, 5: 0, 1: 1})
+    back = (np.exp(-0.8j) * np.kron(np.eye(2), rotation(X, -0.4)) @ near).conj().T
+    expected = applied(expected, back, (2, 0), {8: 1, 1: 0})
+    overlap = np.vdot(found, expected)
+    assert np.abs(found * overlap / abs(overlap) - expected).max() < 1e-9 * np.abs(state).max()
+
+
 @pytest.mark.parametrize("library", ["", 'include "stdgates.inc";'])
 def test_a_gate_of_the_language_before_the_library(tmp_path: Path, library: str) -> None:
     path = tmp_path / "one.qasm"
