@@ -167,7 +167,8 @@ def _form(given: Array, targets: tuple[int, ...], controls: tuple[int, ...]) -> 
         elif np.array_equal(off, np.eye(len(off)) if changed else np.ones(len(off))):
             fixed.append(kept.pop(bit))
             entries = on
-    if tuple(kept) == targets and given.base is None and not given.flags.writeable:
+    is_kept = given.base is None and given.flags.c_contiguous and not given.flags.writeable
+    if tuple(kept) == targets and is_kept:
         matrix = given  # of another form
     elif changed:
         matrix = np.array(entries, order="C")

@@ -141,6 +141,15 @@ def test_a_wide_diagonal_is_taken_apart_without_copies_of_its_matrix(
     assert gate_form(12, np.eye(1024), range(11, 1, -1)).is_identity
 
 
+def test_the_matrix_of_a_form_is_contiguous_as_kernels_read_it(rng: np.random.Generator) -> None:
+    for order in "CF":
+        matrix = random_unitary(rng, 6).copy(order)
+        matrix.flags.writeable = False
+        form = gate_form(6, matrix, range(6))
+        np.testing.assert_array_equal(form.matrix, matrix)
+        assert form.matrix.flags.c_contiguous
+
+
 @pytest.mark.parametrize("lower", [False, True])
 def test_a_target_that_is_diagonal_but_for_one_corner_is_kept(
     rng: np.random.Generator, lower: bool
