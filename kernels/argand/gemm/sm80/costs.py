@@ -37,8 +37,8 @@ class Costs:
         shared_k_tile: least microseconds of a k-tile that groups of warps share, for its reads and
             barriers.
         groups: microseconds in which groups of warps that share k reduce accumulators.
-        one_k_tile: ``groups`` where all of k is one k-tile that the compiler knows, of tf32 (16
-            bits were not timed).
+        one_k_tile: ``groups`` where all of k is one k-tile that the compiler knows, of one term of
+            tf32 (two terms and 16 bits were not timed).
         term: microseconds in which the code of each further term is read.
         apart_term: ``term`` where small products have accumulators of their own.
         absmax: microseconds in which blocks find the absmax of one k-tile.
