@@ -6,6 +6,7 @@ import h5py
 import numpy as np
 import pytest
 from argand import PRECISIONS
+from argand.device import cpu
 from matplotlib.figure import Figure
 from scipy.special import erfc
 
@@ -185,6 +186,32 @@ def test_the_system_is_that_of_numpy():
         np.testing.assert_allclose(result[index], x, rtol=1e-10)
     power = np.square(np.abs(h)).sum(axis=-1).mean()
     np.testing.assert_allclose(staged.coordinates["noise_power"].values[0], power * 10**-0.3)
+
+
+@pytest.mark.parametrize("precision", ["tf32", "bf16"])
+@pytest.mark.parametrize(("load", "sign", "most"), [(2.0**20, 1, 2**0.5), (0.0, -1, 8**0.5)])
+def test_the_bound_is_near_the_largest_error(precision, load, sign, most):
+    """Of one antenna whose numbers are halfway between two of the precision, v from either.
+
+    With much noise the error is that of b alone, 2 v, and the bound sqrt(2) of it, for errors of
+    both parts. Without noise channels err in G and in b, of which the bound is 4 sqrt(2) v; the
+    error is 2 v at most, where the received values err the other way.
+    """
+    one = mimo(receivers=1, transmitters=1, subcarriers=1, symbols=1, paths=1, snr_db=[0.0])
+    staged, row = one.stage(), PRECISIONS[precision]
+    halfway = [np.full((1, 1, 1, 1), 1 + row.u + up * 2.0**-20, np.complex64) for up in (1, sign)]
+    noise = replace(staged.coordinates["noise_power"], values=np.array([load]))
+    staged = replace(
+        staged, operands={"channel": halfway[0], "received": halfway[1][None]},
+        coordinates={**staged.coordinates, "noise_power": noise},
+    )  # fmt: skip
+    ours = one.argand(staged, row, cpu())
+    found = one.assess(
+        staged, one.reference(staged), ours.compute(ours.prepare(staged.operands)), row, "cpu"
+    )
+    assert found.verified, found.reason
+    # Roundings of fp32 are below 2^-20 of each number, and those of v squared below v.
+    assert 1 <= found.ratio <= most * (1 + 4 * row.u + 2.0**-18 / row.u)
 
 
 def test_a_channel_of_rank_one_has_no_zero_forcing(tmp_path):
