@@ -22,6 +22,7 @@ from workflow.data import (
     is_blank,
     of_conjugates,
 )
+from workflow.files.input_error import InputError
 from workflow.files.units import FACTORS
 from workflow.inputs.equal_steps import step_of
 from workflow.inputs.selected_offsets import above_selected
@@ -73,10 +74,15 @@ def first_entry(staged: Staged, *, inverse: bool) -> dict[str, Coordinate]:
     The transform in the other direction adds it again (`counted_from`). Of an inverse transform it
     is the frequency that is 0 in the samples, kept where that is another one. Where an axis of the
     same name was transformed before, that one's stays, and is added to neither. Samples of a whole
-    band are again at what they were tuned to.
+    band are again at what they were tuned to. Raises InputError where an axis has its name.
     """
-    axis = staged.axes["samples"][-1]
+    *others, axis = staged.axes["samples"]
     found, name = staged.coordinates.get(axis), f"{SELECTED}{axis}"
+    if name in others:
+        raise InputError(
+            f"input.axes.samples: an axis has the name {name}, which the product gives to where "
+            f"{axis} begins; name that axis otherwise"
+        )
     if found is None or found.values.dtype.kind not in "iuf" or not found.values.size:
         return {}
     values = blank((1,), np.float64) if is_blank(found.values) else found.values[:1]

@@ -58,6 +58,20 @@ def test_a_transform_back_has_the_axis_again(
         check_study(shifted)
 
 
+@pytest.mark.parametrize("length", [1, 3])
+def test_an_axis_named_as_the_beginning_of_the_one_that_is_transformed(
+    tmp_path: Path, length: int
+) -> None:
+    """Of one entry it had the beginning in place of its own coordinate."""
+    source = file_of(
+        tmp_path, np.ones((length, 8)), ["selected_x", "x"],
+        x={"start": -2, "step": 1}, selected_x={"start": 7, "step": 1},
+    )  # fmt: skip
+    with pytest.raises(StudyError, match=r"axis has the name selected_x, .* name that axis other"):
+        check_study(study_of({"there": transform(source, "x")}))
+    check_study(study_of({"there": transform(source, "selected_x")}))
+
+
 @pytest.mark.parametrize(("taken", "first", "tone"), [("16:32", 16, 21), ("40:56", -24, -20)])
 def test_samples_of_a_part_of_a_band_say_which_frequency_is_0(
     tmp_path: Path, taken: str, first: int, tone: int
