@@ -112,9 +112,11 @@ def herk(
     if not on_gpu(a):
         require_family(kernels, cpu())
         run = numpy_backend.prepared(problem, a, c)
+        if out is not None:
+            run = numpy_backend.into(run)
         if a is given:
             _CPU_CALLS.keep(cpu_key, run)
-        return run(a, c, out)
+        return run(a, c) if out is None else run(a, c, out=out)
     return _cuda().herk(problem, a, c, out, kept, arguments)
 
 

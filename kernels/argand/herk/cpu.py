@@ -43,7 +43,7 @@ from argand.runtime.cpu.threads import ONE_CORE_COMPLEX
 
 Array = npt.NDArray[Any]
 Run = Callable[..., Array]
-"""Computes a product of a, c or None, and the memory of the result or None."""
+"""Computes a product of a, and of c where it is given; `into` also writes it into ``out``."""
 _PANEL = 256
 """Rows of the lower triangle that are multiplied at a time."""
 
@@ -64,8 +64,8 @@ def herk_algorithm(precision: Precision) -> str:
 def prepared(problem: HerkProblem, a: Array | Pairs, c: Array | None) -> Run:
     """Return a function that computes a `HerkProblem` of operands of this form.
 
-    It returns the result, in out where it is given, which may be c. Shapes are checked, op is N or
-    C, c is None or not read where it is not added.
+    It returns a new array. Shapes are checked, op is N or C, c is None or not read where it is not
+    added.
     """
     if not _is_plain(problem, a, c):
         return partial(_herk, problem, lower_of(problem))
@@ -97,6 +97,16 @@ def prepared(problem: HerkProblem, a: Array | Pairs, c: Array | None) -> Run:
     return run
 
 
+def into(run: Run) -> Run:
+    """Return a function that writes the result of ``run`` into ``out``, which may be c."""
+
+    def written(a: Array | Pairs, c: Array | None = None, *, out: Array) -> Array:
+        out[...] = run(a, c)
+        return out
+
+    return written
+
+
 def _is_together(problem: HerkProblem) -> bool:
     """Return whether the products of a batch are computed at once, each on one core of BLAS."""
     together = problem.batch <= at_a_time(problem)
@@ -106,9 +116,9 @@ def _is_together(problem: HerkProblem) -> bool:
 def _while_one_thread(problem: HerkProblem, run: Run) -> Run:
     """Return ``run``, whose products are Hermitian by one thread of BLAS, or another by several."""
 
-    def by_threads(a: Array, c: Array | None = None, out: Array | None = None) -> Array:
+    def by_threads(a: Array, c: Array | None = None) -> Array:
         now = run if openblas_threads() == 1 else prepared(problem, a, c)
-        return now(a, c, out)
+        return now(a, c)
 
     return by_threads
 
@@ -140,27 +150,18 @@ def _several(problem: HerkProblem, lower: Steps, start: int) -> Run:
         finish(a, found)
         return found
 
-    def run(a: Array, c: Array | None = None, out: Array | None = None) -> Array:
+    def run(a: Array, c: Array | None = None) -> Array:
         if at_once:
             found = part(a) if start else part(a, empty(shape, dtype))
         else:
             found = empty(shape, dtype)
             in_parts(problem, part, a, found)
-        if out is None:
-            return found
-        out[...] = found
-        return out
+        return found
 
     return run
 
 
-def _herk(
-    problem: HerkProblem,
-    lower: Steps,
-    a: Array | Pairs,
-    c: Array | None = None,
-    out: Array | None = None,
-) -> Array:
+def _herk(problem: HerkProblem, lower: Steps, a: Array | Pairs, c: Array | None = None) -> Array:
     c = c if problem.beta else None
     found = np.empty((*problem.batch_shape, problem.n, problem.n), problem.dtype)
     lowest = np.empty(problem.shape, problem.dtype) if problem.form == "triangle" else found
@@ -173,10 +174,7 @@ def _herk(
             in_parts(problem, part, _array(a), found, lowest)
         else:
             in_parts(problem, part, _array(a), found, lowest, c)
-    if out is None:
-        return lowest
-    out[...] = lowest
-    return out
+    return lowest
 
 
 def _part(

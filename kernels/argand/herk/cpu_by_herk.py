@@ -30,7 +30,7 @@ arguments for each."""
 
 
 def each_by_numpy(problem: HerkProblem) -> Callable[..., Array]:
-    """Return a function that computes products by herk and mirrors them, in new or given memory."""
+    """Return a function that computes products by herk and mirrors them."""
     batch, n, shape, dtype = problem.batch, problem.n, problem.shape, np.dtype(problem.dtype)
     some = at_a_time(problem)
     nbytes = some * (n * (n + problem.k) * ITEM[problem.dtype] + CALL_BYTES)
@@ -39,7 +39,7 @@ def each_by_numpy(problem: HerkProblem) -> Callable[..., Array]:
     # The last part has as many: some of its products are computed twice, to the same bits.
     parts = [slice(i, i + some) for i in (*range(0, batch - some, some), batch - some)]
 
-    def run(a: Array, c: Array | None = None, out: Array | None = None) -> Array:
+    def run(a: Array, c: Array | None = None) -> Array:
         try:
             memory = kept.pop()
         except IndexError:
@@ -54,10 +54,7 @@ def each_by_numpy(problem: HerkProblem) -> Callable[..., Array]:
             conjugate(products, square)
             fill_above(products, square)
         kept.append(memory)
-        if out is None:
-            return found
-        out[...] = found
-        return out
+        return found
 
     return run
 

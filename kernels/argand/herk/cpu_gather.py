@@ -34,7 +34,7 @@ from argand.runtime.cpu.kept_memory import KeptMemory
 from argand.runtime.cpu.quiet import quiet_context
 
 Array = npt.NDArray[Any]
-Run = Callable[[Array, Array | None, Array | None], Array]
+Run = Callable[..., Array]
 _MOST_NUMBERS = 1 << 12
 """Numbers of results up to which a gather takes less time than to finish them, whatever is left."""
 _MOST_MIRRORED = 1 << 16
@@ -87,7 +87,7 @@ def gathered(problem: HerkProblem, bind: Bind, *, is_hermitian: bool = False) ->
     kept = KeptMemory(partial(_memory, problem, bind), nbytes)
     conjugate, few = np.conjugate, numbers < _FEWEST_TAKEN
 
-    def run(a: Array, c: Array | None = None, out: Array | None = None) -> Array:
+    def run(a: Array, c: Array | None = None) -> Array:
         try:
             memory = kept.pop()
         except IndexError:
@@ -102,10 +102,7 @@ def gathered(problem: HerkProblem, bind: Bind, *, is_hermitian: bool = False) ->
             conjugate(flat, conjugates)
             found = both[sources] if few else both.take(sources, None, None, "wrap")
         kept.append(memory)
-        if out is None:
-            return found
-        out[...] = found
-        return out
+        return found
 
     return run
 
@@ -196,7 +193,7 @@ def alone(problem: HerkProblem) -> Run:
     few, has_axes = numbers < _FEWEST_TAKEN, problem.batch_shape != ()
     kept = KeptMemory(partial(_alone, problem), numbers * (2 * item + np.dtype(np.intp).itemsize))
 
-    def run(a: Array, c: Array | None = None, out: Array | None = None) -> Array:
+    def run(a: Array, c: Array | None = None) -> Array:
         try:
             memory = kept.pop()
         except IndexError:
@@ -208,10 +205,7 @@ def alone(problem: HerkProblem) -> Run:
         conjugate(flat, conjugates)
         found = both[sources] if few else both.take(sources, None, None, "wrap")
         kept.append(memory)
-        if out is None:
-            return found
-        out[...] = found
-        return out
+        return found
 
     return run
 

@@ -68,7 +68,7 @@ def padded(problem: HerkProblem) -> Run:
     conjugate, matmul, view = np.conjugate, np.matmul, np.ndarray
     few = batch * problem.n < _FEW_ROWS
 
-    def run(a: Array, c: Array | None = None, out: Array | None = None) -> Array:
+    def run(a: Array, c: Array | None = None) -> Array:
         try:
             memory = kept.pop()
         except IndexError:
@@ -86,10 +86,7 @@ def padded(problem: HerkProblem) -> Run:
             clear_diagonals(0)
             found = columns.copy() if few else view(shape, dtype, rows.copy())
         kept.append(memory)
-        if out is None:
-            return found
-        out[...] = found
-        return out
+        return found
 
     return run
 

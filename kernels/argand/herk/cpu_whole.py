@@ -50,7 +50,7 @@ def alone_by_dot(problem: HerkProblem) -> Callable[..., Array]:
     kept = KeptMemory(partial(_memory, n, k, op, dtype), nbytes)
     conjugate, dot, by_rows = np.conjugate, np.ndarray.dot, op == "N"
 
-    def run(a: Array, c: Array | None = None, out: Array | None = None) -> Array:
+    def run(a: Array, c: Array | None = None) -> Array:
         try:
             memory = kept.pop()
         except IndexError:
@@ -66,19 +66,14 @@ def alone_by_dot(problem: HerkProblem) -> Callable[..., Array]:
         fill_diagonal(0)
         found = product.copy()
         kept.append(memory)
-        if out is None:
-            return found
-        out[...] = found
-        return out
+        return found
 
     return run
 
 
 def _memory(n: int, k: int, op: Op, dtype: str) -> _Memory:
     conjugates = np.empty((n, k) if op == "N" else (k, n), dtype)
-    product = np.empty((n, n), dtype)
-    fill_diagonal = product.reshape(-1)[:: n + 1].imag.fill
-    return conjugates, conjugates.T, product, fill_diagonal, quiet_context().run
+    return conjugates, conjugates.T, *_products((n, n), dtype)
 
 
 def batch_by_matmul(problem: HerkProblem) -> Callable[..., Array]:
@@ -91,7 +86,7 @@ def batch_by_matmul(problem: HerkProblem) -> Callable[..., Array]:
     part, diagonals = real.itemsize, (batch, n)
     strides = (2 * part * n * n, 2 * part * (n + 1))
 
-    def run(a: Array, c: Array | None = None, out: Array | None = None) -> Array:
+    def run(a: Array, c: Array | None = None) -> Array:
         try:
             memory = kept.pop()
         except IndexError:
@@ -105,10 +100,7 @@ def batch_by_matmul(problem: HerkProblem) -> Callable[..., Array]:
         )
         view(diagonals, real, found, part, strides).fill(0)
         kept.append(memory)
-        if out is None:
-            return found
-        out[...] = found
-        return out
+        return found
 
     return run
 
@@ -123,11 +115,11 @@ def _conjugates(problem: HerkProblem) -> tuple[Array, Array, Callable[..., Any]]
 def few_by_dots(problem: HerkProblem) -> Callable[..., Array]:
     """Return a function that computes products of few numbers, Hermitian whole by dot products."""
     nbytes, vecdot = math.prod(problem.shape) * np.dtype(problem.dtype).itemsize, np.vecdot
-    kept = KeptMemory(partial(_products, problem), nbytes)
+    kept = KeptMemory(partial(_products, problem.shape, problem.dtype), nbytes)
     each = (slice(None),) * len(problem.batch_shape)
     rows, columns = (*each, None), (*each, slice(None), None)  # the views of `all_dots`
 
-    def run(a: Array, c: Array | None = None, out: Array | None = None) -> Array:
+    def run(a: Array, c: Array | None = None) -> Array:
         try:
             memory = kept.pop()
         except IndexError:
@@ -139,17 +131,19 @@ def few_by_dots(problem: HerkProblem) -> Callable[..., Array]:
         fill_diagonals(0)
         found = product.copy()
         kept.append(memory)
-        if out is None:
-            return found
-        out[...] = found
-        return out
+        return found
 
     return run
 
 
-def _products(problem: HerkProblem) -> tuple[Array, Callable[[int], None], Callable[..., Any]]:
-    """Return memory of products, what fills their diagonals' imaginary parts, and runs quietly."""
-    n, products = problem.n, np.empty(problem.shape, problem.dtype)
+def _products(
+    shape: tuple[int, ...], dtype: str
+) -> tuple[Array, Callable[[int], None], Callable[..., Any]]:
+    """Return memory of products (..., n, n), and what fills the imaginary parts of their diagonals.
+
+    The last function runs a step of NumPy's without warnings.
+    """
+    n, products = shape[-1], np.empty(shape, dtype)
     return products, products.reshape(-1, n * n)[:, :: n + 1].imag.fill, quiet_context().run
 
 

@@ -70,7 +70,7 @@ def test_products_by_kept_calls(
     read_only.flags.writeable = False
     out = np.empty(problem.shape, dtype)
     for a in (numbers, read_only, np.asfortranarray(numbers)):
-        for found in (run(a), run(a, None, out)):
+        for found in (run(a), cpu.into(run)(a, out=out)):
             rows = a if op == "N" else np.conjugate(a).swapaxes(-1, -2)
             full = np.einsum("...ik,...jk->...ij", rows, rows.conj())
             assert_hermitian(found)
@@ -180,7 +180,7 @@ def test_batches_are_by_numpys_herk(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_two_threads_take_longer_than_herk_at_complex128(
     cores: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of complex64, in many pieces, or in pieces of a short k they do not."""
+    """At complex64, in many pieces or in pieces of a short k two threads take less time."""
     for module in (cpu_blas, cpu_lower):
         monkeypatch.setattr(module, "available_cores", lambda: cores)
     monkeypatch.setattr(cpu_blas, "has_numpy_herk", lambda _: True)
@@ -231,7 +231,7 @@ def test_products_by_real_ones(
     run = cpu._several(_problem(*shape), cpu_real.real_products(), n)
     out = np.empty((*batch, n, n), np.complex64)
     for a in (numbers, np.asfortranarray(numbers)):
-        for found in (run(a), run(a, None, out)):
+        for found in (run(a), cpu.into(run)(a, out=out)):
             np.testing.assert_array_equal(np.isfinite(found), finite)
             assert_hermitian(found, finite)
             assert found.flags.c_contiguous
