@@ -62,7 +62,7 @@ def test_shapes_of_tiles_are_ragged_and_of_both_ways_to_scale() -> None:
 
 @pytest.mark.parametrize("precision", ["tf32", "3xtf32", "bf16"])
 def test_every_copy_of_a_known_k_is_walked(precision: str) -> None:
-    """Of a k that is cut, and of one that is not, whose first k-tile is full."""
+    """A known k that is cut is walked, and one that is not cut, whose first k-tile is full."""
     row, found = PRECISIONS[precision], set()
     mma_k = row.operand.mma_k
     tiles = mma_tiles(row, ARCHITECTURES[0])

@@ -31,7 +31,7 @@ def test_every_plan_promotes_as_often_as_the_bound_says(name):
 
 
 def test_promotions_count_the_sums_of_a_k_that_the_compiler_knows():
-    """Of accumulators, of groups of warps and of blocks, which keep no rounding errors."""
+    """Sums of accumulators, groups of warps and blocks keep no rounding errors, so each counts."""
     row, arch = PRECISIONS["3xtf32"], arch_for(90)
     parts = set()
     for tile, cluster, k in product(mma_tiles(row, arch), CLUSTER_SIZES, range(1, 1025, 16)):

@@ -31,7 +31,7 @@ CASES = settings(
     suppress_health_check=list(HealthCheck),
 )  # fmt: skip
 GHZ = {"kind": "statevector", "circuit": {"name": "ghz", "qubits": 4}}
-ANSWERS = [
+READOUTS = [
     {"shots": 100},
     {"observables": ["ZZII", {"pauli": "XYZI", "coefficient": -0.5}]},
     {"probabilities": [0, 2]},
@@ -45,7 +45,7 @@ FILES = [
 ]
 GIVEN = {
     name: case for file in FILES for name, case in read_study_file(ROOT / file)["workloads"].items()
-} | {f"answer-{i}": GHZ | answer for i, answer in enumerate(ANSWERS)}
+} | {f"readout-{i}": GHZ | readout for i, readout in enumerate(READOUTS)}
 MISSING = set(KINDS) - {case["kind"] for case in GIVEN.values()}
 VALID = {
     "workloads": GIVEN

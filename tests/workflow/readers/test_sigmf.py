@@ -126,7 +126,7 @@ def test_frequencies_are_about_what_was_tuned_to(
 
 
 def test_samples_of_a_transform_back_are_tuned_as_before(tmp_path: Path) -> None:
-    """Of a part of the bins that of the first one is 0 in them."""
+    """Samples made of some of the bins have the first of these at their frequency 0."""
     path = write(tmp_path, np.arange(128, dtype="<i2"), "ci16_le")
     part = {"samples": {"workload": "bins"}, "select": {"samples": {"frequency": "48:"}}}
     back = {"kind": "dft", "axis": "frequency", "inverse": True}

@@ -62,7 +62,7 @@ def test_a_transform_back_has_the_axis_again(
 def test_an_axis_named_as_the_beginning_of_the_one_that_is_transformed(
     tmp_path: Path, length: int
 ) -> None:
-    """Of one entry it had the beginning in place of its own coordinate."""
+    """It is refused at any length: the beginning would stand in place of its own coordinate."""
     source = file_of(
         tmp_path, np.ones((length, 8)), ["selected_x", "x"],
         x={"start": -2, "step": 1}, selected_x={"start": 7, "step": 1},

@@ -191,7 +191,7 @@ def test_the_system_is_that_of_numpy():
 @pytest.mark.parametrize("precision", ["tf32", "bf16"])
 @pytest.mark.parametrize(("load", "sign", "most"), [(2.0**20, 1, 2**0.5), (0.0, -1, 8**0.5)])
 def test_the_bound_is_near_the_largest_error(precision, load, sign, most):
-    """Of one antenna whose numbers are halfway between two of the precision, v from either.
+    """The numbers of one antenna are halfway between two of the precision, v from either.
 
     With much noise the error is that of b alone, 2 v, and the bound sqrt(2) of it, for errors of
     both parts. Without noise channels err in G and in b, of which the bound is 4 sqrt(2) v; the

@@ -128,6 +128,9 @@ def test_shots_are_verified_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     assert peak <= 2 * result.nbytes + (1 << 20)
     assert found.error_limit == whole.error_limit
     assert found.measures == pytest.approx(whole.measures, abs=1e-12)
+    result[1023] = 127  # the last one of a piece, above the first one of the next
+    unordered = one.assess(staged, one.reference(staged), result, row, "cpu")
+    assert "not in ascending order" in unordered.reason
 
 
 def test_the_seed_decides_the_shots() -> None:
