@@ -14,25 +14,17 @@ from benchmarks.attack.api import fuzz
 from benchmarks.attack.campaign import Attack, Campaign
 from benchmarks.attack.damage import JOBS, damage
 from benchmarks.attack.disks import full, read_only
-from benchmarks.attack.doors import doors
-from benchmarks.attack.html_names import NAMES, reports
 from benchmarks.attack.interruptions import kills, two_runs
-from benchmarks.attack.wrong_results import KINDS, planted
 from benchmarks.harness.tables import Table, parser
 
 ROOT = Path(__file__).resolve().parents[2]
 _WHAT = "bits, words, pages, chunks, cuts of"
 ATTACKS = (
-    Attack("doors", "links, pipes, folders where results go; strangers' kernels", doors, 1, 20, 20),
     *(
         Attack(f"api-{name}", f"25 calls of {name}, nasty data", fuzz(name), 1, 10)
         for name in CALLS
     ),
-    Attack("planted", "errors planted into right results", planted, 1, len(KINDS), len(KINDS)),
     *(Attack(f"damage-{files}", f"{_WHAT} {files}", damage(files), 1.5, 10, 400) for files in JOBS),
-    Attack(
-        "reports", "names that are HTML, in every page of the results", reports, 3, 1, len(NAMES)
-    ),
     Attack("two-runs", "a second run beside the first", two_runs, 3, 1, 5),
     Attack("read-only-disk", "a read-only disk, then a writable one", read_only, 3, 1, 8),
     Attack("full-disk", "less room than the study takes, then enough", full, 4),

@@ -48,14 +48,14 @@ class Run:
     """A Snakemake of the study in a folder, with all of its jobs in one process group."""
 
     def __init__(
-        self, root: Path, folder: Path, *flags: str, before: Callable[[], None] | None = None,
+        self, root: Path, folder: Path, *, before: Callable[[], None] | None = None,
         said: Path | None = None,
     ) -> None:  # fmt: skip
         self._said = (said or folder) / f"said-{time.monotonic_ns()}"
         command = [
             sys.executable, "-m", "snakemake", "--snakefile", str(root / "Snakefile"),
             "--config", "study=study.yaml", "out=results", "--directory", ".",
-            "--cores", "2", *flags,
+            "--cores", "2",
         ]  # fmt: skip
         paths = os.pathsep.join([str(root), str(root / "kernels")])
         with self._said.open("wb") as log:
