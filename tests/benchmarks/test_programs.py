@@ -15,7 +15,6 @@ from benchmarks.__main__ import main, programs
 from benchmarks.cpu_calls import __main__ as cpu_calls
 from benchmarks.cpu_calls import kinds
 from benchmarks.first_call import CALLS, FirstCall, prepared
-from benchmarks.gemm import ncu_table
 from benchmarks.pipeline import exceedances
 from tests.covers import examples
 from tools.docs.attack_tables import exceedances_table
@@ -45,38 +44,6 @@ def test_every_first_call_is_one_that_the_functions_take(call: FirstCall) -> Non
 
 def test_names_tell_first_calls_apart() -> None:
     assert len({call.name for call in CALLS}) == len(CALLS)
-
-
-PAGE = """==PROF== Connected to process 7
-"ID","Kernel Name","gpu__time_duration.sum","launch__registers_per_thread",\
-"launch__shared_mem_per_block",\
-"sm__pipe_tensor_op_hmma_cycles_active.avg.pct_of_peak_sustained_active",\
-"lts__t_bytes.sum.per_second","dram__bytes_read.sum",\
-"smsp__average_warps_issue_stalled_wait_per_issue_active.ratio",\
-"smsp__average_warps_issue_stalled_gmma_per_issue_active.ratio"
-"","","ns","register/thread","byte/block","%","byte/s","byte","inst","inst"
-"0","gemm_tf32(Arguments)","1,412,000","168","229,376","95.04","7.1e12","5,000,000,000","0.5","3.25"
-"1","gemm_pack","40,600","32","0","n/a","","n/a","0.1",""
-"""
-
-
-def test_a_profile_has_a_line_a_kernel() -> None:
-    header, product, packing = ncu_table.table([("tf32 4096x4096x4096", PAGE)])
-    assert header.split(" | ") == list(ncu_table.COLUMNS)
-    assert product.split(" | ") == [
-        "tf32 4096x4096x4096", "gemm_tf32", "1412.0", "168", "224.0", "95.0", "-", "7.10", "-",
-        "5000", "-", "-", "gmma 3.25, wait 0.50",
-    ]  # fmt: skip
-    assert packing.split(" | ")[1:6] == ["gemm_pack", "40.6", "32", "0.0", "-"]
-
-
-def test_the_table_of_profiles(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    page = tmp_path / "page.csv"
-    page.write_text(PAGE)
-    assert ncu_table.main([f"bf16 8x8x8={page}"]) == 0
-    assert capsys.readouterr().out.count("bf16 8x8x8") == 2
-    assert ncu_table.main([]) == 0
-    assert capsys.readouterr().out.split() == ncu_table.metrics()
 
 
 GIVEN = ["--cases", "2", "--seed", "3", "--seconds", "0.0001"]

@@ -1,4 +1,4 @@
-"""The tables of products, from what `benchmarks.gemm` and the profiler wrote under docs/data/."""
+"""The tables of products, from what `benchmarks.gemm` wrote under docs/data/."""
 
 from __future__ import annotations
 
@@ -73,19 +73,10 @@ def left_out_table(data: Path) -> str:
     return markdown_table([Column(name, name) for name in headings], found)
 
 
-def profile_table(data: Path) -> str:
-    """Return the kernels that benchmarks/gemm/profile.sh profiled: its output as it is."""
-    lines = (data / "h200-ncu.txt").read_text(encoding="utf-8").splitlines()
-    header, *rows = (line.split(" | ") for line in lines)
-    columns = [Column(name, name) for name in header]
-    return markdown_table(columns, [dict(zip(header, row, strict=True)) for row in rows])
-
-
 PRODUCT_TABLES: dict[str, Callable[[Path], str]] = {
     "h200-products-large": products_table(LARGE),
     "h200-products-batched": products_table(BATCHED),
     "h200-products-small": products_table(SMALL),
     "h200-products-left-out": left_out_table,
     "h200-products-back-to-back": back_to_back_table,
-    "h200-products-profile": profile_table,
 }
