@@ -12,9 +12,10 @@ import builtins
 import importlib
 import inspect
 import re
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
-from textwrap import indent
+from textwrap import indent, wrap
 from typing import Any
 
 import argand
@@ -28,6 +29,7 @@ OTHERS = ("b", "bias", "c", "directions", "frequencies", "info", "matrix", "out"
 """Further ones that are arrays."""
 OF_TYPING = ("Array", "ArrayT", "GateLike", "Observable", "Operand", "PrecisionLike", "TensorType")
 _NAME = re.compile(r"(?<![\w.'\"])[A-Za-z_]\w*")
+_NO_BREAK = "\N{NO-BREAK SPACE}"
 _STRING = re.compile(r"(['\"]).*?\1")
 RESULT = '_ResultT = TypeVar("_ResultT", default=Any)\n'
 """The type variable of what calls of a plan return."""
@@ -55,8 +57,8 @@ def stub() -> str:
         f"{', '.join(sorted(one for one in names if f'{one} as {one}' not in names))}\n"
         for module, names in sorted(imports.items())
     ]
-    listed = "".join(f'    "{name}",\n' for name in argand.__all__)
-    head = f"{HEADER}{''.join(lines)}\n{RESULT}__version__: str\n__all__ = [\n{listed}]\n\n"
+    listed = _listed(f'"{name}"' for name in argand.__all__)
+    head = f"{HEADER}{''.join(lines)}\n{RESULT}__version__: str\n__all__ = [\n{listed}\n]\n\n"
     return head + "\n".join(texts)
 
 
@@ -101,8 +103,14 @@ def _overloads(function: Any, imports: dict[str, set[str]]) -> list[tuple[list[s
 
 
 def _declared(name: str, words: list[str], result: str) -> str:
-    listed = "".join(f"    {word},\n" for word in words)
-    return f"def {name}(\n{listed}) -> {result}: ...\n"
+    return f"def {name}(\n{_listed(words)}\n) -> {result}: ...\n"
+
+
+def _listed(words: Iterable[str]) -> str:
+    """Return indented lines of words with commas between, none of which is broken."""
+    whole = ", ".join(word.replace(" ", _NO_BREAK) for word in words)
+    lines = wrap(whole, 92, break_long_words=False, break_on_hyphens=False)
+    return indent("\n".join(lines), "    ").replace(_NO_BREAK, " ")
 
 
 def _words(function: Any, operand: str, imports: dict[str, set[str]], *, closed: bool) -> list[str]:
