@@ -65,10 +65,10 @@ class WorkspaceRow:
     """One problem within one limit.
 
     Attributes:
-        operation, shape, precision: of the call.
+        operation, shape, precision: the call.
         limit_bytes: 0 without a limit.
-        library_bytes: that cuBLAS, or of transforms cuFFT, takes for the problem by itself.
-        peak_bytes: that the call took beside operands and result, -1 where it was refused.
+        library_bytes: what cuBLAS, or cuFFT for transforms, takes for the problem by itself.
+        peak_bytes: what the call took beside operands and result, -1 where it was refused.
         documented_bytes: the most by `describe()` or the documentation, -1 where it was refused.
         needed_bytes: what the error says, where it was refused.
         kernels: the names of what ran, by records.

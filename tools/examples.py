@@ -39,8 +39,8 @@ class Source:
     Attributes:
         repository: what `git fetch` takes.
         commit: 40 hexadecimal digits.
-        licence: of the data.
-        files: for each name here its path there and its SHA-256.
+        licence: the licence of the data.
+        files: the path there and the SHA-256 of each name here.
     """
 
     repository: str

@@ -33,12 +33,12 @@ def shared_out(
 ) -> Iterator[Found]:
     """Yield the results of some work on each block, in order, by ``processes`` processes.
 
-    Each has every so-manieth block, and is a copy of this process as it is now; with one it is this
-    process. An error of any is raised here, RuntimeError where one is killed; the others end then,
-    as they do when this process dies (on Linux).
+    Each process takes every ``processes``-th block, and is a copy of this process as it is now;
+    with one process it is this one. An error of any is raised here, RuntimeError where one is
+    killed; the others end then, as they do when this process dies (on Linux).
 
     Args:
-        work: from blocks to an iterator over what it finds for each, in order.
+        work: returns, for blocks, an iterator over what it finds for each, in order.
     """
     processes = min(processes, len(blocks))
     if processes < 2:

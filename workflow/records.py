@@ -27,8 +27,8 @@ class Record:
         algorithm: what ran for it, such as ``3 x cgemm``; of our products on a GPU's tensor cores
             also the kernels: family, tile and stages, how each operand came to them.
         backend: what computed it, ``cpu`` or ``cuda``.
-        shards: of a workload that was computed in shards, how many; see `workflow.steps.combining`
-            for what its times and errors then are.
+        shards: the number of shards of a workload that was computed in shards; see
+            `workflow.steps.combining` for what its times and errors then are.
         shard: which of them, such as ``02-of-16``, in the row of one shard.
         tflops: nominal operations (8 batch m n k for a product) over the median time.
         gbytes_per_s: operands read once and results written once over the median time.
@@ -37,9 +37,10 @@ class Record:
         measures: what only this kind of result has, each a column of its own
             (`workflow.accuracy.measures`).
         tolerance: the user's, on error_limit.
-        verdict: of the `Accuracy`; empty where nothing ran.
+        verdict: the verdict of the `Accuracy`; empty where nothing ran.
         seed: the study's, which random operands and sampled rows come from.
-        source_sha256: of the user's files that operands were read from; empty where none were.
+        source_sha256: the digests of the user's files that operands were read from; empty where
+            none were.
     """
 
     workload: str
@@ -154,9 +155,9 @@ class BenchmarkRecord(Record):
         host_us: on a GPU, the median of the time that the host takes to make a call.
         held: whether the device began with the calls when the host had made them, so that the
             times are its own; False where a call waits for the device itself.
-        back_to_back_us: from one call to the next of up to 200 on the same operands, by the host's
-            clock, the device waited for once, the median of five loops; None for calls of more than
-            a millisecond.
+        back_to_back_us: the time from one call to the next of up to 200 on the same operands, by
+            the host's clock, the device waited for once, the median of five loops; None for calls
+            of more than a millisecond.
         real_tflops: cuBLAS's real product m = n = k = 8192 of the same operand type, run for the
             same time right after.
         fraction_of_real: ``tflops`` times the products of a precision's split over ``real_tflops``.

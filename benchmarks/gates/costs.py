@@ -33,10 +33,10 @@ class CostRow:
     """Passes of one width at one precision.
 
     Attributes:
-        qubits: of the state.
+        qubits: qubits of the state.
         inside: whether qubit 0 is a target.
-        settle_s: for which each pass ran before the clock started.
-        time_us: of a pass.
+        settle_s: seconds for which each pass ran before the clock started.
+        time_us: time of a pass.
         predicted_us: the same by the table, without a measurement.
         copies: the same without a launch, in copies of the state.
         gbytes_per_s: the state read and written once a pass.

@@ -40,7 +40,7 @@ class TruncationRow:
     Attributes:
         inside: whether qubit 0 is a target.
         own, further: the fitted bias, as in `argand.gates.truncation.TruncationBias`.
-        misfit: of the bias of one MMA, at most.
+        misfit: the largest misfit of the bias of one MMA.
         error, drift: relative error, and the norm's change, without compensation.
         error_left, drift_left: the same with that of `argand.gates.truncation`.
     """

@@ -48,9 +48,9 @@ class Candidate:
 
     Attributes:
         input, output: columns of `workflow.records.BenchmarkRecord`.
-        chosen: of what was prepared, what the implementation chose; it stands behind ``algorithm``.
+        chosen: what the implementation chose of what was prepared; it stands behind ``algorithm``.
         predicted_us: the time that it was expected to take.
-        widths: of circuits, the qubits of the gates that it applies one after another, for their
+        widths: for circuits, the qubits of the gates that it applies one after another, for their
             bound.
     """
 
@@ -113,13 +113,13 @@ class Peer:
             the same library.
         backends: on which devices it computes.
         precisions: names, in the order of rows.
-        algorithm: by a precision's name what it runs, for the tables.
-        modules: of Python that it needs; the first one's version is its own.
+        algorithm: what it runs, by a precision's name, for the tables.
+        modules: modules of Python that it needs; the first one's version is its own.
         benchmarked: whether benchmarks measure it, which studies do with or without.
         precision: how operands are rounded at a precision's name.
         lacks: what else is missing, of libraries that are not modules; empty where nothing is.
         hint: how to install it, behind the message that it is missing.
-        version: of libraries that are not modules, the name and version.
+        version: the name and version of libraries that are not modules.
 
     Raises ValueError where it has neither ``compute`` nor ``prepared``, or an operation that is no
     package of argand.

@@ -32,7 +32,7 @@ def bounded_program(
     """Return a program that runs the calls selected by its only argument, and its `exit_status`.
 
     Args:
-        description: of the command.
+        description: what the command does.
         argument: its name and choices.
         calls: given the choice and CuPy, each call's name and the ratio of its error to its bound.
         wrong: what a ratio above 1 means, with ``{}`` in place of the ratio.

@@ -21,11 +21,11 @@ class Format:
     """A binary floating-point format of an operand.
 
     Attributes:
-        name: in Python, and as ``Operand::name`` in the CUDA sources.
-        significand: bits, with the implicit one.
-        min_exponent: of the smallest normal number.
-        largest: finite value.
-        bytes: of a number in memory.
+        name: the name in Python, and as ``Operand::name`` in the CUDA sources.
+        significand: bits of the significand, with the implicit one.
+        min_exponent: the exponent of the smallest normal number.
+        largest: the largest finite value.
+        bytes: bytes of a number in memory.
         cublas: how cuBLAS's gemmEx multiplies it, for the measured ceiling: the type of A and B,
             that of C (``library_types.h``) and the compute type (``cublas_api.h``).
         ptx: the type in PTX's MMA instructions; None where tensor cores have no such operand.

@@ -28,8 +28,9 @@ def split(x: Array, precision: Precision, exponents: Array | None = None) -> lis
         x: real or complex; real and imaginary parts are rounded apart.
         precision: what to round to. At fp64 and fp32 the one term is x in the output's type (x
             itself where it has it already).
-        exponents: of powers of two that x is multiplied by first, broadcast against it; not at fp64
-            and fp32. Cheaper than a product beforehand, which would take memory of its own.
+        exponents: powers of two that x is multiplied by first, as exponents, broadcast against it;
+            not at fp64 and fp32. Cheaper than a product beforehand, which would take memory of its
+            own.
 
     Returns:
         Contiguous arrays of ``precision.output`` (or its real type), the largest term first. Where

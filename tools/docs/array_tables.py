@@ -35,8 +35,8 @@ def _given(
 
     Args:
         file: under docs/data/.
-        columns: those of the sizes, then those behind ``who`` and the time.
-        beside: by a column's name the implementations whose time over ours it shows.
+        columns: the columns of the sizes, then those behind ``who`` and the time.
+        beside: the implementations whose time over ours a column shows, by its name.
         earlier: what the file's columns are in one that a program of this operation alone wrote,
             until 2026-11-30: by the name of today's column a text with its columns in braces.
     """

@@ -85,7 +85,7 @@ def worst_of(parts: Mapping[str, Any]) -> Accuracy:
     a part lacks is None, but of parts of which nothing could be compared, as of a blank channel.
 
     Args:
-        parts: by the part's name, anything with the attributes of an `Accuracy`.
+        parts: anything with the attributes of an `Accuracy`, by the part's name.
     """
     assessed = list(parts.values())
     values: dict[str, Any] = {}

@@ -175,10 +175,11 @@ def allowed(
         problem: the sizes.
         exact: powers of the operands.
         held: powers of the operands as the precision holds them (``held_at``).
-        precision: of the result.
+        precision: the precision of the result.
         backend: ``cpu`` or ``cuda``, which sum differently.
-        coherence: by how much roundings exceed independent ones on these data, for what all right
-            powers together exceed with a probability of 1e-9; None for the worst case.
+        coherence: the factor by which roundings exceed independent ones on these data, for the
+            bound that all right powers together exceed with a probability of 1e-9; None for the
+            worst case.
 
     A part of a beam is within `beam_deviation` or `probable_deviation`, and what underflow takes:
     twice (`underflow`) sqrt(2) of an operand's error times the sum of the other's moduli, at most

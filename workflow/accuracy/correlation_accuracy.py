@@ -39,7 +39,7 @@ class CorrelationReference:
     """Correlations in fp64.
 
     Attributes:
-        product: of x (..., n, k) and its conjugate transpose.
+        product: the product of x (..., n, k) and its conjugate transpose.
         first: (n, n), the first matrix, complex128; None where it takes too long.
         steering: (sources, n), of moduli 1, or 0 for an input that a source does not reach; None
             where no sources are known.

@@ -37,7 +37,7 @@ def image_bound(
     """Return c with |P^ - P| <= c T, without underflow of results; P is the fp64 reference.
 
     Args:
-        precision: of the image.
+        precision: the precision of the image.
         antennas, channels: how many are summed over.
         turns: largest distance of an antenna from the centre, in wavelengths.
         backend: ``cpu`` or ``cuda``.

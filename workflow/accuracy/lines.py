@@ -24,7 +24,7 @@ class Lines:
     """Rows or columns of matrices: arrays of the operand's shape, with 1 for the length of a line.
 
     Attributes:
-        sums: of the moduli.
+        sums: sums of the moduli.
         norms: 2-norms.
         largest: real or imaginary component that is finite.
         finite: whether every value is.

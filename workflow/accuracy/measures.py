@@ -33,7 +33,7 @@ class Measure:
         what: what it measures, in a sentence.
         unit: empty for a ratio or a relative error.
         scientific: whether tables for people write it with an exponent, as they do errors.
-        together: of the values of the parts of a result, that of the whole.
+        together: returns the value of a whole result from those of its parts.
         shown: what tables for people show of a value.
         text: whether values are text, which tables for people leave out.
         at: the column of the measure that says where this one is taken, such as at which SNR.

@@ -42,7 +42,7 @@ class NoiseReference:
     Attributes:
         readout: ``observables``, ``probabilities``, or ``shots``, of which the values are the
             shares of all basis states.
-        qubits: of the state.
+        qubits: qubits of the state.
         trajectories: how many were averaged; ``channels`` is how many each went through.
         values: tr(rho P) without coefficients, or marginals.
         scale: coefficients of observables; else ones.

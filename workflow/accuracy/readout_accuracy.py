@@ -37,7 +37,7 @@ class ReadoutReference:
 
     Attributes:
         readout: ``shots``, ``observables`` or ``probabilities``.
-        qubits: of the state; ``norm`` is its 2-norm.
+        qubits: qubits of the state; ``norm`` is its 2-norm.
         values: expectation values without coefficients, marginals, or the running sums of |a|^2.
         scale: coefficients of observables; of shots their ascending numbers in [0, 1); else empty.
     """

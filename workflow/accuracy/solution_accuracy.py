@@ -228,7 +228,7 @@ def backward_bound(
 
     Args:
         n: unknowns.
-        precision: of the products, whose type the solution has.
+        precision: the precision of the products, whose type the solution has.
         given: the types of A and b.
     """
     u = UNIT_ROUNDOFF[precision.output]

@@ -273,7 +273,7 @@ def scalloping(window: Array, precision: Precision, low: float, high: float) -> 
 
     Args:
         window: the coefficients.
-        precision: of the estimate.
+        precision: the precision of the estimate.
         low, high: the smallest and the largest P^ / P.
     """
     w = window.astype(precision.real_output).astype(float)

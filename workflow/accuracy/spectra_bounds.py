@@ -90,10 +90,10 @@ class SpectraBound:
         """Return the bound on the 2-norm of a row's error.
 
         Args:
-            largest: of the row's powers.
+            largest: the largest of the row's powers.
             total, given: as of `of_bins`.
             norm: the 2-norm of the row's powers.
-            bins: of the row.
+            bins: the number of bins of the row.
             worst: whether in the worst case, else probable.
         """
         e = (self.worst if worst else self.probable) * np.sqrt(total)
@@ -112,7 +112,7 @@ def spectra_bound(
     """Return the bounds on spectral estimates.
 
     Args:
-        precision: of the estimate.
+        precision: the precision of the estimate.
         problem: the sizes and options.
         backend: ``cpu`` or ``cuda``.
         rows: rows of samples.

@@ -41,7 +41,7 @@ def steering_weights(
         frequencies_hz: (channels,) centres of the channels.
         where: (antennas, 2) or (antennas, 3) in metres.
         directions: (beams, 2) direction cosines.
-        dtype: of the weights.
+        dtype: the type of the weights.
     """
 
     def make(box: Box) -> Array:

@@ -95,7 +95,7 @@ def steered(samples: Staged, directions: Array, axes: tuple[str, ...], *, held: 
         samples: with frequency, and east, north and, but where they stand in one plane, up of the
             antennas as coordinates; the weights are the same for each polarization.
         directions: l and m of each beam.
-        axes: of the weights.
+        axes: axes of the weights.
         held: whether weights are made when they are written; else they are `blank`.
 
     Raises InputError where the coordinates do not say where the antennas are.

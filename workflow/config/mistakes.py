@@ -90,7 +90,7 @@ def messages(
     """Return the mistakes in a validation error, in the order of the config's keys.
 
     Args:
-        error: from validating ``raw`` against ``model``.
+        error: the error from validating ``raw`` against ``model``.
         at: where ``raw`` stands in the config.
         extra: keys that are known beside the model's own.
     """

@@ -85,7 +85,7 @@ def draw_pattern(
     """Draw the power that weights (antenna,) take from each direction, over l or over l and m.
 
     Args:
-        weights: of one beam.
+        weights: weights of one beam.
         waves: (direction, antenna) of waves from (direction, 2) l and m.
         linear: antennas lie in a line to the east, which resolves l alone.
         look: l and m of the beam, marked by a cross.

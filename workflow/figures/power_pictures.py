@@ -27,7 +27,7 @@ def draw_powers(
 
     Args:
         powers: at most `_MOST_DRAWN` means of equal blocks of them are drawn along an axis.
-        names: of the axis upwards and of the one across.
+        names: names of the axis upwards and of the one across.
         there: coordinates, in any order along the axis across; entries of axes without one, and in
             an image of those whose steps are not equal, are counted.
     """

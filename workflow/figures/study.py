@@ -48,8 +48,8 @@ def draw_pareto(path: Path, workload: str, records: Sequence[Record]) -> None:
 
     Args:
         path: the SVG file, written atomically.
-        workload: whose records are drawn.
-        records: of this workload, and of any others.
+        workload: the workload whose records are drawn.
+        records: records of this workload, and of any others.
     """
     save(path, lambda: pareto_figure(workload, records))
 

@@ -43,7 +43,8 @@ def decoded_size(stored: bytes, filters: Sequence[Filter], mask: int, most: int)
 
     Args:
         stored: its bytes in the file.
-        filters: those of its dataset, in the order in which they were applied; each is `allowed`.
+        filters: the filters of its dataset, in the order in which they were applied; each is
+            `allowed`.
         mask: the bits of filters that were left out for this chunk.
         most: bytes beyond which it is refused.
 

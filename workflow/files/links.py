@@ -32,7 +32,7 @@ def find_dataset(file: h5py.File, path: str, *, external: bool = False) -> h5py.
 
     Args:
         file: the open file.
-        path: from the root group; soft links within the file are followed.
+        path: the path from the root group; soft links within the file are followed.
         external: whether its values may lie in other files.
 
     Raises:

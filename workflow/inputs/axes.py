@@ -144,9 +144,9 @@ def map_axes(
 
     Args:
         operand: what they become.
-        names: of the axes that are kept, in the order of the file; None where the config has none.
-        lengths: of the same axes.
-        key: of the operand in the config, such as ``input.samples``.
+        names: the kept axes by name, in the order of the file; None where the config has none.
+        lengths: lengths of the same axes.
+        key: the key of the operand in the config, such as ``input.samples``.
         what: the dataset and its shape, for messages.
         kept: which axes of the file these are, by whose places `Operand.along` counts; all of them
             where it is None.

@@ -36,8 +36,8 @@ class OperandAxes:
     Entries that a study selects by their names are index 0, until `select` is called with others.
 
     Attributes:
-        names: of the axes, as the study has them; of a study that names none those of the file, if
-            they say which axes of the operand they are. None where neither does.
+        names: names of the axes, as the study has them; where the study names none, those of the
+            file, if they say which axes of the operand they are. None where neither does.
         own_names: the file's where ``names`` is None; None where it has none.
         pair: the axis of both parts of complex numbers; None where there is none.
         picked: the selected part.

@@ -33,10 +33,10 @@ class OwnCoordinate(NamedTuple):
     """A dataset that stands along an axis of an operand's.
 
     Attributes:
-        name: of the coordinate.
+        name: the name of the coordinate.
         number: the place of the axis in the operand's dataset; None of an axis that the operand
             lacks, of which a scalar is the one value.
-        path: of the dataset.
+        path: the path of the dataset.
         axis: the axis's name, where ``name`` is one of its own; else "".
     """
 

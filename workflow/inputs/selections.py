@@ -188,10 +188,10 @@ def pick(
     """Fit a selection to a shape: one entry for each axis, or None for all of it.
 
     Args:
-        entries: by axis, or by name where the axes have ``names``; an axis that is not named there
-            is taken whole.
-        shape: of the dataset.
-        names: of its axes.
+        entries: an entry for each axis, or by name where the axes have ``names``; an axis that is
+            not named there is taken whole.
+        shape: the shape of the dataset.
+        names: names of its axes.
         pair: the axis of real and imaginary part, which must be taken whole.
 
     Raises SelectionError for another number of entries, an unknown name, an index or range that is

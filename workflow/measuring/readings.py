@@ -12,20 +12,20 @@ class Measurements:
     """Readings taken while a result was computed, by the columns of the tables; None without it.
 
     Attributes:
-        chunks: of a result whose data streamed through the device, in how many chunks. Its time is
+        chunks: the number of chunks of a result whose data streamed through the device. Its time is
             then that of all chunks' computations, each timed once.
         iterations: batches that were timed; of each the shortest call counts.
         time_us_p20, time_us_p50, time_us_p80: the whole call in device memory, quantiles over the
             batches.
         time_us_low, time_us_high: what the median lies between, at a confidence of 0.95
-            (`workflow.measuring.spread`); of a workload in shards the sums of theirs.
+            (`workflow.measuring.spread`); for a workload in shards the sums over the shards.
         settled: whether that interval is at most a tenth of the median wide; None where each chunk
             of a streamed result was timed once, and of what models a GPU's precision on a CPU,
             whose time decides nothing and has the fewest batches.
         end_to_end_us: the same with the operands' transfers to the device and the result's back,
             and reading and writing files.
         predicted_us: what `argand.gates.costs` predicted of the median, for our gates and circuits.
-        energy_j: of one call, where the device can tell.
+        energy_j: the energy of one call, where the device can tell.
         load: CPU cores that other programs kept busy meanwhile, on average.
         clock_mhz: the device's clock meanwhile, a median; None where nothing tells.
         throttling: what held a GPU's clock down; empty where nothing did.

@@ -59,8 +59,8 @@ class Timing:
         settled: whether it is narrow; None where nobody asks.
         host_us: on a GPU, the median of the time that the host takes to make a call.
         held: whether the device did not wait for it: then the quantiles are the device's alone.
-        back_to_back_us: from one call to the next of many on the same operands, where calls are
-            short.
+        back_to_back_us: the time from one call to the next of many on the same operands, where
+            calls are short.
     """
 
     time_us_p20: float

@@ -33,12 +33,12 @@ class Limits:
 
     Attributes:
         repeats: rounds that are enough where the times have settled.
-        seconds: for each computation, after which the rounds end in any case.
+        seconds: the time for each computation, after which the rounds end in any case.
         warmup: calls before the clock starts (compilation, first touches, clocks).
         sustain: seconds of further calls before the clock starts, after which a card that throttles
-            has done so; where they are enough for it, the energy is theirs.
-        max_seconds: for each computation: where `FEWEST` rounds would take longer, there are fewer,
-            and no interval.
+            has done so; where they suffice, the energy is measured over them.
+        max_seconds: the most time for each computation: where `FEWEST` rounds would take longer,
+            there are fewer, and no interval.
 
     Raises ValueError where one is not positive, or ``warmup`` or ``sustain`` negative.
     """
@@ -83,12 +83,12 @@ def measure_in_turn(
     as many as an interval takes.
 
     Args:
-        tasks: of each computation the same call over different copies of its inputs, used in turn,
+        tasks: for each computation the same call over different copies of its inputs, used in turn,
             so that no copy is still in the cache when its turn comes (`rotations` says how many it
             takes).
         device: where they run. On a GPU the clock is CUDA events around each call, without waiting
             in between, and no batch is shortest of several; on the CPU it is ``clock``.
-        limits: of rounds and seconds; the defaults of `Limits` where not given.
+        limits: the limits of rounds and seconds; the defaults of `Limits` where not given.
         held: on a GPU, have the device begin only when calls are queued (`queued` of
             `argand.runtime.measuring.timing`).
         observe: is called after each round.

@@ -76,12 +76,12 @@ def write_answers(
     """Write the answer of a study, each file atomically; returns its rows.
 
     Args:
-        workloads: of the study, in its order.
-        records: of all of them.
+        workloads: workloads of the study, in its order.
+        records: records of all of them.
         drawn: the figures; of a run that failed those that there are.
         files: what is written.
-        made: by workload its product file, where there is one; certificates may have caveats.
-        lacking: by workload why it has no product, whatever its records say.
+        made: the product file of each workload that has one; certificates may have caveats.
+        lacking: why a workload has no product, by its name, whatever its records say.
         failed: the jobs that failed, rows of `workflow.tables.readable.FAILED`.
     """
     delivered, failures = choices(workloads, records)

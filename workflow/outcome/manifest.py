@@ -37,7 +37,7 @@ def write_manifest(
         path: the manifest: JSON with its own SHA-256 under ``sha256``.
         study_path: the study, as YAML that runs again.
         study: keys and values of the config, those of the command line in their place.
-        records: of all workloads, for devices, versions and times of what was computed.
+        records: records of all workloads, for devices, versions and times of what was computed.
         inputs: the user's files that each workload reads, as `Study.input_files` has them.
         files: the results, each to be listed with its SHA-256.
         parameters: `Study.parameters` of each workload, which a comparison holds two runs to.

@@ -33,11 +33,12 @@ class Files:
     """The files of a study's results, as its rules name them.
 
     Attributes:
-        records, product, picture: of one workload or shard; a name takes the place of ``{}``.
-        tables: of the rules tabulate and tabulate_shards, by their names there.
+        records, product, picture: the files of one workload or shard; a name takes the place of
+            ``{}``.
+        tables: the files of the rules tabulate and tabulate_shards, by their names there.
         limits, accuracy: the figures of the rule draw_study.
         sweeps: the figures of the rule draw_sweep, by the name of the swept workload.
-        answer: of the rule answer, by their names there.
+        answer: the files of the rule answer, by their names there.
         growth: the records of a study that grades; empty of another.
         logs: the folder of the jobs' logs.
     """

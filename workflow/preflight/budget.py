@@ -79,7 +79,7 @@ def beyond(study: Study, device: Device | None) -> list[str]:
     """Return the needs of a study that this machine does not meet, one mistake a line.
 
     Args:
-        study: in which nothing else is wrong.
+        study: a study in which nothing else is wrong.
         device: where its jobs compute; None where other machines do, of which only the time that
             jobs take is known.
     """

@@ -55,7 +55,7 @@ def needs(study: Study, name: str, step: Step, *, gpu: bool = False, threads: in
         name: the workload's.
         step: which.
         gpu: whether the run step computes on a GPU.
-        threads: of the verify step, which hold blocks beside its data.
+        threads: threads of the verify step, which hold blocks beside its data.
     """
     memory, seconds = estimate(study, name, step, gpu=gpu, threads=threads)
     cuda = _CUDA_MB if gpu and step == "run" else 0

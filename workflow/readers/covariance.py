@@ -72,7 +72,7 @@ def east_north_up(relative: Array, latitude: float, longitude: float) -> Array:
     Args:
         relative: (antennas, 3) in metres, geocentric (x to longitude 0, z to the north pole) and
             relative to the centre.
-        latitude, longitude: of the centre, in degrees.
+        latitude, longitude: the place of the centre, in degrees.
     """
     return np.asarray(relative @ _horizon(latitude, longitude).T)
 

@@ -129,8 +129,8 @@ def check_size(fields: Mapping[str, str], path: Path, held: int, each: int) -> N
     """Raise InputError where baseband finds less than the file has.
 
     Args:
-        fields: of the header.
-        path: of the file.
+        fields: fields of the header.
+        path: the path of the file.
         held: bytes of samples that baseband finds.
         each: bytes of a sample. It leaves out the last ones that are no whole word.
     """

@@ -35,7 +35,7 @@ def turned_metres(
     Args:
         file: the open file.
         what: the beginning of errors.
-        rows: of the data.
+        rows: rows of the data.
         header: returns the values of a header by its name, of so many values at most.
 
     Raises InputError for a phase centre of another type, and where w or its type is not there.

@@ -57,9 +57,9 @@ class Stream:
     """A computation over chunks of its operands.
 
     Args:
-        operands: those that come in chunks, all with ``length`` entries along their axis.
-        transfer: to the device and back; it keeps the other operands.
-        compute: from a chunk's operands to its result.
+        operands: the operands that come in chunks, all with ``length`` entries along their axis.
+        transfer: copies to the device and back; it keeps the other operands.
+        compute: returns a chunk's result from its operands.
         write: takes a chunk's first entry and its result, in a thread of its own.
         on_written: is called with the number of entries written so far.
     """

@@ -92,7 +92,7 @@ class SlabWriter:
 
     Args:
         group, name: where it goes.
-        shape, dtype: of the whole.
+        shape, dtype: the shape and the type of the whole.
         axis: the axis of the slabs.
         most: the most entries of a chunk along it: slabs begin at multiples of `grain`, the largest
             power of two that is allowed.

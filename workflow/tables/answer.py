@@ -28,8 +28,8 @@ class Answer:
     """A study's answer for one workload.
 
     Attributes:
-        workload, kind: of the study.
-        precision: of the product; empty where nothing is delivered.
+        workload, kind: the workload of the study and its kind.
+        precision: the precision of the product; empty where nothing is delivered.
         time_us: median of the whole call, in microseconds.
         speedup: the best peer's time over it, with the interval of both medians; None where there
             is not a peer.
@@ -70,7 +70,7 @@ def answers(
     """Return a row for each workload, in the order of the records, those without any last.
 
     Args:
-        records: of every workload.
+        records: records of every workload.
         delivered: the precision of each product, by workload.
         failures: why the others have none, by workload.
     """

@@ -50,7 +50,7 @@ def precisions_rows(
     """Return the rows of each workload, with the values by precision as they are shown.
 
     Args:
-        records: of every workload; those of peers are left out.
+        records: records of every workload; those of peers are left out.
         delivered: the precision of each product, by workload.
         tolerances: on the error, by workload; of those that leave the choice of a precision.
     """

@@ -16,7 +16,7 @@ def hard(symbols: Array, order: int) -> Array:
 
     Args:
         symbols: (snr, time, frequency, transmitter, symbol).
-        order: of the constellation.
+        order: the order of the constellation.
     """
     if is_blank(symbols):
         return blank((*symbols.shape, qam.bits_of(order)), np.float32)

@@ -33,8 +33,8 @@ def accelerate(
     thread that entered the context, as torch's modes are; of CuPy's those of all threads.
 
     Args:
-        tolerance, precision: of the products, as of `argand.gemm`: a tolerance is proven, by exact
-            integers. Both None is the default of their type: fp64, and for complex64 on a GPU
+        tolerance, precision: those of the products, as in `argand.gemm`: a tolerance is proven, by
+            exact integers. Both None is the default of their type: fp64, and for complex64 on a GPU
             3xtf32, whose errors are smaller than those of cuBLAS's fp32.
         report: True writes the report to stderr at the end; or what is called with it as text.
 

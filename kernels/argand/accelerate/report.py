@@ -17,8 +17,8 @@ class RoutedForm:
         argand_calls: how many of them argand computed; fewer where it ran out of memory later.
         by_argand: whether argand computes the next call.
         reason: why, or why not.
-        library_seconds, argand_seconds: of a call in a row, measured before the first; None where
-            nothing was measured.
+        library_seconds, argand_seconds: the time of one of several calls in a row, measured before
+            the first; None where nothing was measured.
     """
 
     library: str

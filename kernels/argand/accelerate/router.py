@@ -49,7 +49,7 @@ class Router:
     """Makes products by argand or by a library, and keeps count.
 
     Args:
-        tolerance, precision: of `argand.gemm`; both None is its default for the operands.
+        tolerance, precision: as in `argand.gemm`; both None is its default for the operands.
         timer: measures a product.
     """
 

@@ -25,13 +25,13 @@ class FewBeamsPlan:
     """A plan of the kernel of a few beams.
 
     Attributes:
-        beams: of a block, an even number: all that there are.
-        parts: of the antennas.
+        beams: beams of a block, an even number: all that there are.
+        parts: parts of the antennas.
         unroll: antennas whose samples are on their way to a thread.
         blocks: least blocks per multiprocessor, which limits a thread's registers.
         samples: how samples lie in memory.
         polarizations: 2 for Stokes parameters, else 1.
-        warps: of each part of each polarization.
+        warps: warps of each part of each polarization.
         lane_times: samples of a tile that a thread has.
     """
 

@@ -77,7 +77,7 @@ class KernelForm:
         precision: at which the kernel computes (`gpu.form_of`).
         samples: how they lie in memory, contiguous along time.
         weights_batched: whether each product has weights of its own.
-        stride_antenna, stride_batch: of samples, in complex numbers.
+        stride_antenna, stride_batch: strides of samples, in complex numbers.
         aligned: whether samples begin at 16 bytes.
         plan: whose sizes are taken, None for the default.
     """

@@ -33,10 +33,10 @@ class Int8BeamPowerPlan:
 
     Attributes:
         group: samples that a warp sums before shared memory, a power of two that divides a bin.
-        beams: of a block, 64 or 128; all of its warpgroups have them.
-        warpgroups: of a block, each with tiles of its own; two alternate (ping-pong).
+        beams: beams of a block, 64 or 128; all of its warpgroups have them.
+        warpgroups: warpgroups of a block, each with tiles of its own; two alternate (ping-pong).
         blocks: fewest blocks of a multiprocessor, which limits a thread's registers.
-        stages: of the ring of samples.
+        stages: stages of the ring of samples.
         aligned: whether samples are copied by 16 bytes.
     """
 

@@ -51,10 +51,10 @@ class BeamPowerPlan:
         samples: how samples lie in memory.
         polarizations: 2 for Stokes parameters, else 1.
         group: samples that lanes sum before shared memory, a power of two that divides a bin.
-        warps: of a block, of which ``warp_rows`` lie along beams and the others along time.
+        warps: warps of a block, of which ``warp_rows`` lie along beams and the others along time.
         row_tiles: tiles of 16 beams of a warp.
         blocks: least blocks per multiprocessor, which limits a thread's registers.
-        stages: of the ring of samples.
+        stages: stages of the ring of samples.
         aligned: whether samples are copied by 16 bytes.
     """
 
@@ -148,7 +148,7 @@ class TimeTiles:
     """The layout of tiles along time (`TimeTile` of cuda/beam_power/plan.cuh).
 
     Attributes:
-        bins: of a tile; 1 where bins are longer than tiles.
+        bins: bins of a tile; 1 where bins are longer than tiles.
         slices: tiles of a bin, above 1 where it is longer than a tile.
         slice: samples of a slice but the last.
         group: samples that the lanes of a warp sum.

@@ -27,7 +27,7 @@ class BeamPowerProblem:
 
     Attributes:
         batch_shape: leading axes that weights and samples broadcast to, without polarizations.
-        beams, antennas, samples: of one product; ``samples`` along time.
+        beams, antennas, samples: the sizes of one product; ``samples`` lie along time.
         integrate: samples of a bin.
         detect: with ``stokes`` each batch has two products, one a polarization.
         precision: what operands are rounded to.

@@ -44,10 +44,10 @@ class FilterChunks:
     Attributes:
         columns: residues of a block; a block of few has several chunks beside each other.
         column_blocks: blocks of a spectrum.
-        chunks: of the spectra of a row and phase.
+        chunks: chunks of the spectra of a row and phase.
         chunk: spectra of one.
         items: rows, phases and chunks.
-        blocks: of the grid.
+        blocks: blocks of the grid.
     """
 
     columns: int

@@ -57,14 +57,14 @@ class ChannelisePlan:
     """A plan of the kernel that filters and transforms.
 
     Attributes:
-        points: of a transform, the product of the radices.
+        points: points of a transform, the product of the radices.
         taps: T.
         phases, frames: p and q of the oversampling.
         real: whether samples are; a unit is then an even and an odd one.
         radices: R0 of the filter's threads, then R1 and R2 in shared memory; R1 may be 1.
         batch: spectra in shared memory at a time.
-        threads: of a group.
-        groups: of a block, each with spectra of its own.
+        threads: threads of a group.
+        groups: groups of a block, each with spectra of its own.
         blocks: least blocks per multiprocessor, which limits a thread's registers.
     """
 

@@ -27,7 +27,7 @@ class ChanneliseProblem:
         channels, taps: M, the length of a transform, and T; there are T M coefficients h.
         oversampling: spectra a sample interval of a channel, M / D in lowest terms.
         real: whether the samples are; the result then has channels 0 to M / 2 alone.
-        precision: of the transforms; the filter's sums are those of its accumulator.
+        precision: the precision of the transforms; the filter's sums are those of its accumulator.
         conjugate: whether x is the conjugate of complex samples that are given.
     """
 

@@ -35,7 +35,7 @@ class SingleThreadPlan:
         channels, taps: M and T.
         hop: samples from a spectrum to the next.
         real: whether samples are real.
-        spectra: of a block, which has as many threads.
+        spectra: spectra of a block, which has as many threads.
     """
 
     channels: int

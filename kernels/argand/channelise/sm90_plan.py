@@ -54,11 +54,11 @@ class SpecializedPlan(ChannelisePlan):
     column.
 
     Attributes:
-        unit_bytes: of a complex sample.
+        unit_bytes: bytes of a complex sample.
         depth: frames that are copied to shared memory ahead.
         slots: batches of the ring between both.
         transform_groups: which take batches in turn.
-        filter_registers, transform_registers: of a thread.
+        filter_registers, transform_registers: registers of a thread of either role.
         arrive_per_lane: every lane arrives at mbarriers, so that compute-sanitizer's racecheck
             follows their order.
         cluster: blocks that share the columns.

@@ -64,7 +64,7 @@ def contract(
             is a number.
         conj: conjugate the result, which costs nothing.
         power: the squared magnitude of the result, after all else.
-        precision, tolerance, rounding: of the product, as of `argand.gemm`.
+        precision, tolerance, rounding: those of the product, as in `argand.gemm`.
         dtype: the type of the result, of any library, to which it is converted last.
             Products of torch's complex32 alone are rounded to complex32 by the kernel.
         out: where the result goes, of its type; it must not overlap the operands.

@@ -50,7 +50,7 @@ def dft(
         x: real or complex, any rank from 1 on and any strides; NumPy arrays are computed on the
             CPU, CuPy arrays on their GPU, tensors of torch where they are. It is converted to the
             precision's type first.
-        axis: that is transformed.
+        axis: the axis that is transformed.
         n: its length, from 1 to 2^26: x is truncated or filled up with zeros. None is x's own.
         inverse: exp(+2 pi i j k / n) in place of exp(-2 pi i j k / n).
         norm: ``backward`` (1 / n on the inverse), ``ortho`` (1 / sqrt(n) on both) or ``forward``.

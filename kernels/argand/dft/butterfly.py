@@ -33,9 +33,9 @@ class ButterflyPlan:
 
     Attributes:
         length: N.
-        rader: by Rader, for a prime that is the radices' product plus 1; else by Bluestein.
-        radices: of the stages of a transform of the convolution's length, in order.
-        warps: of a transform.
+        rader: whether by Rader, for a prime that is the radices' product plus 1; else by Bluestein.
+        radices: radices of the stages of a transform of the convolution's length, in order.
+        warps: warps of a transform.
         groups: transforms that a block works on at a time.
     """
 

@@ -23,7 +23,7 @@ class ClusterPlan:
     Attributes:
         radices: A, B, D and E, of N1 = A B and N2 = D E.
         cluster_size: blocks that share a transform.
-        warps: of a block.
+        warps: warps of a block.
         blocks_per_sm: blocks a multiprocessor.
     """
 

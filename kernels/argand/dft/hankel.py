@@ -44,10 +44,10 @@ class HankelPlan:
         length: L, an odd prime.
         row_copies: 1, or 2 for tiles of 16 transforms in place of 32: each transform takes twice
             the rows of a product with half the columns.
-        warpgroups: that share the columns of a tile.
+        warpgroups: warpgroups that share the columns of a tile.
         groups: tiles that a block works on at a time.
-        buffers: of tiles in shared memory, for all groups together. Wide copies relay them from
-            group to group; without them each group has its own.
+        buffers: tiles in shared memory, for all groups together. Wide copies relay them from group
+            to group; without them each group has its own.
         wide_copies: as in `argand.dft.plan.DensePlan`.
     """
 

@@ -42,7 +42,7 @@ class Method:
     Attributes:
         length: N.
         kind: see the module.
-        parts: of a product the transforms of N1 and N2; of a convolution the one of its length.
+        parts: for a product the transforms of N1 and N2; for a convolution the one of its length.
     """
 
     length: int

@@ -34,9 +34,9 @@ class MixedRadixPlan:
     """Transforms of a product of radices, in fp32 (``cuda/dft/mixed_radix.cuh``).
 
     Attributes:
-        radices: of the stages, in order.
-        transforms: of a tile, one for each block.
-        warps: of a block.
+        radices: radices of the stages, in order.
+        transforms: transforms of a tile, one for each block.
+        warps: warps of a block.
     """
 
     kind: ClassVar[str] = "mixed_radix"

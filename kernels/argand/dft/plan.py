@@ -47,10 +47,10 @@ class DensePlan:
 
     Attributes:
         length: L.
-        warps: that share the columns of a tile.
-        m_tiles: of a tile, 16 transforms each.
+        warps: warps that share the columns of a tile.
+        m_tiles: m-tiles of a tile, 16 transforms each.
         groups: tiles that a block works on at a time.
-        buffers: of tiles in shared memory for each group: one in work, others being copied.
+        buffers: buffers of tiles in shared memory for each group: one in work, others being copied.
         table_in_shared: the table is in shared memory; else it is read through L2.
         wide_copies: tiles are copied 16 bytes at a time, by TMA where it can.
     """
@@ -107,8 +107,8 @@ class TwoFactorPlan:
 
     Attributes:
         n1, n2: N1 and N2.
-        warps: that share a transform.
-        m_tiles: of 16 n2 that a warp holds in the first stage.
+        warps: warps that share a transform.
+        m_tiles: m-tiles of 16 n2 that a warp holds in the first stage.
         groups: transforms that a block works on at a time.
         buffers, wide_copies: as in `DensePlan`.
     """

@@ -25,7 +25,7 @@ class DftProblem:
         rows, length: how many transforms, and N.
         inverse: exp(+2 pi i j k / N) in place of exp(-2 pi i j k / N).
         norm: where 1 / N goes, as in scipy.fft.
-        precision: of the products with the matrices; a library computes fp32 and fp64.
+        precision: precision of the products with the matrices; a library computes fp32 and fp64.
     """
 
     rows: int

@@ -68,7 +68,7 @@ class Convolution:
         input_factors: (N,) factors of x; None for no factors.
         spectrum: (M,) the transform of the other sequence over M, complex128, times 2^exponent,
             its largest modulus in (1/2, 1].
-        exponent: of the spectrum's scale.
+        exponent: the exponent of the spectrum's scale.
         output_order: (N - separate,) indices: element separate + k of the result is that of the
             convolution.
         output_factors: (N,) factors of the result; None for no factors.

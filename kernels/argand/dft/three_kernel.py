@@ -41,10 +41,10 @@ class ThreeKernelPlan:
     Attributes:
         length: N.
         columns: A and B, of M1 = A B.
-        radices: of the stages of a line, whose product is M2.
+        radices: radices of the stages of a line, whose product is M2.
         width: columns of a tile.
-        tile_warps: of a tile.
-        warps: of a line.
+        tile_warps: warps of a tile.
+        warps: warps of a line.
         groups: lines that a block works on at a time.
     """
 

@@ -38,7 +38,7 @@ def tune_dft(
     take it in this process and in later ones, until the card, its driver or the kernels change.
 
     Args:
-        rows, length: of contiguous random numbers.
+        rows, length: the shape of contiguous random numbers.
         precision: as of `argand.dft`; fp64 and fp32 have no choice.
         most: plans of each kind that are measured, the best by estimate.
         keep: False times only, and later transforms are planned as before.

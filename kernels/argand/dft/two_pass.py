@@ -50,7 +50,7 @@ class TwoPassPlan:
         columns: A and B, of N1 = A B: a first stage of butterflies, 1 for none, and a last stage.
         lines: C and D, of N2 = C D, likewise.
         widths: columns of a tile, and lines of one.
-        block_warps: of a block of columns, and of one of lines.
+        block_warps: warps of a block of columns, and of one of lines.
     """
 
     kind: ClassVar[str] = "two_pass"

@@ -41,7 +41,7 @@ class CallPlan:
 
     Args:
         arrays: one of each operand as later calls have them, None where one is missing.
-        options: of the operation's function, by name.
+        options: options of the operation's function, by name.
 
     Planning makes the call once, into an array of its own: on a GPU its kernels are compiled then,
     and later changes of tuned plans do not concern the plan. Threads may share a plan, and a stream

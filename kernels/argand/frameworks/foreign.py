@@ -65,10 +65,10 @@ def call_on_foreign(
     """Return the result of a function of NumPy or CuPy arrays, as an array of the caller's library.
 
     Args:
-        function: a public call, of ``arrays`` and ``options``. Of what it returns the arrays
-            become the library's: all of it, or those of a named tuple.
-        arrays: by the names of its arguments, some of them of a framework.
-        rules: of its result, where frameworks may trace and differentiate it.
+        function: a public call, of ``arrays`` and ``options``. The arrays that it returns, or those
+            of a named tuple, become the library's.
+        arrays: its array arguments by name; some of them belong to a framework.
+        rules: rules of its result, where frameworks may trace and differentiate it.
         adapted: the rule of that name, of calls that have no ``rules``.
         written: the argument that the function writes to.
         pairs: `argand.Pairs` where the function takes and returns them.

@@ -79,8 +79,8 @@ class ForeignCall(NamedTuple):
     """A public function that is called on arrays of a framework.
 
     Attributes:
-        function: of NumPy or CuPy arrays, and of options.
-        rules: of its result, where frameworks may trace and differentiate it.
+        function: a function of NumPy or CuPy arrays, and of options.
+        rules: rules of its result, where frameworks may trace and differentiate it.
         adapted: the rule `Adapted`: that of the ``rules``, where there are some.
         written: the argument that the function writes to.
         pairs: `argand.Pairs` where the function takes and returns them.

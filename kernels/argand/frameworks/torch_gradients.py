@@ -19,8 +19,8 @@ class DifferentiableCall(NamedTuple):
     Attributes:
         run: computes the result of arrays by their names, without a gradient.
         call: the same with gradients, of arrays and ``options``.
-        rules: of its gradients.
-        names: of the arrays.
+        rules: rules of its gradients.
+        names: names of the arrays.
         options: its other arguments.
         mapped: the result over one more axis, and where it has it, from torch.func.vmap's
             information, the axes of the arrays that have it and the arrays; None without vmap.

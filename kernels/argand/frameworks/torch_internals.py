@@ -37,7 +37,7 @@ class TorchInternals(NamedTuple):
             ``torch.autograd.grad(is_grads_batched=)``.
         below_autograd: makes a context in which operators are called as without gradients; None
             where there is no such function.
-        check_of: from tensors a function that returns whether others are of their types, shapes,
+        check_of: returns for tensors a function that says whether others have their types, shapes,
             strides and devices, conjugate, negative and requiring gradients as they are, within the
             same contexts of torch.
         note_written: tells autograd that kernels wrote to these tensors, so that a gradient which

@@ -42,8 +42,8 @@ def apply_gate(
         targets: k different qubits in any order. Up to 7 have kernels of their own; wider gates are
             products of `argand.gemm` and take memory for two more states.
         controls: further qubits: where one of them is 0, amplitudes are not touched.
-        precision: of the products, by default fp64 for complex128, and for complex64 fp32 on the
-            CPU and 3xfp16 on a GPU. Up to three qubits complex64 gates are computed in fp32 at
+        precision: that of the products, by default fp64 for complex128, and for complex64 fp32 on
+            the CPU and 3xfp16 on a GPU. Up to three qubits complex64 gates are computed in fp32 at
             every precision, in the same time. Matrices with one entry a row and column (phases,
             swaps, CNOT) take no products, unless they are CuPy's.
 

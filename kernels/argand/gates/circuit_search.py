@@ -61,8 +61,8 @@ class CircuitPlan:
     """The passes that run a circuit: its gates, fused.
 
     Attributes:
-        qubits: of the state.
-        precision: of the products.
+        qubits: qubits of the state.
+        precision: the precision of the products.
         width: the most qubits that gates were fused to.
         passes: which gates of the circuit each fused gate is. A phase of two qubits may be parts of
             several.

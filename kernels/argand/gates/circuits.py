@@ -34,8 +34,9 @@ class CircuitRecord:
 
     Attributes:
         plan: what was run.
-        predicted_seconds, seconds: of all passes, their matrices at hand; on a GPU between events.
-        norm_before, norm_after: of the state, summed in fp64.
+        predicted_seconds, seconds: the time of all passes, their matrices at hand; on a GPU between
+            events.
+        norm_before, norm_after: the norm of the state, summed in fp64.
         fidelity: |<reference|state>|^2 over both norms squared, where a reference was given.
     """
 
@@ -66,10 +67,10 @@ def plan_circuit(
     """Fuse a circuit's gates for the least predicted time.
 
     Args:
-        qubits: of the state.
+        qubits: qubits of the state.
         gates: `Gate` objects, or tuples of matrix, targets and maybe controls, in order.
-        precision: of the products, by default that of a complex64 state: fp32 on the CPU, 3xfp16 on
-            a GPU.
+        precision: that of the products, by default that of a complex64 state: fp32 on the CPU,
+            3xfp16 on a GPU.
         device: where it will run; the CPU where none is given. A GPU on which no costs at this
             precision are known for states of this size is measured first, once, which takes seconds
             and compiles the kernels of all widths (`argand.measure_gate_costs`).

@@ -62,11 +62,12 @@ class GateCosts:
     """Predicted times of passes over a state, of a card at the clock that such passes leave it.
 
     Attributes:
-        bytes_per_second: of a copy of the state, read and written (`copy_rate`).
-        widths: of passes, in such copies.
-        call_seconds: of a pass over the smallest state.
-        measured: on this device; else the table's.
-        sequences: of passes that several gates share, for each size of a tile that there is.
+        bytes_per_second: the rate of a copy of the state, read and written (`copy_rate`).
+        widths: the costs of passes by width, in such copies.
+        call_seconds: the time of a pass over the smallest state.
+        measured: whether the costs were measured on this device; else they are the table's.
+        sequences: the costs of passes that several gates share, for each size of a tile that there
+            is.
     """
 
     bytes_per_second: float

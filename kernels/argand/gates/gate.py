@@ -92,13 +92,13 @@ class Dependencies:
     """The order that a circuit's gates have to keep.
 
     Attributes:
-        masks: for each gate its qubits as bits; a search may widen those of gates that are to stay
+        masks: the qubits of each gate as bits; a search may widen those of gates that are to stay
             alone.
         own_masks: its qubits as bits.
         controlled_phases: the gates that need only one of their qubits in a pass
             (`argand.gates.phases`).
-        followers: for each gate those that wait for it.
-        counts: for each gate how many it waits for.
+        followers: the gates that wait for each gate.
+        counts: the number of gates that each gate waits for.
     """
 
     def __init__(self, qubits: int, gates: Sequence[Gate]) -> None:

@@ -68,7 +68,7 @@ class GateTraits:
         targets_qubit0: whether qubit 0 is a target.
         monomial: whether its matrix has one entry a row and column.
         near: how many targets lie near each other in memory (`gates.direct.near_targets`).
-        low_controls: those that have both values in a sector (`layout.controls_in_tile`).
+        low_controls: the controls that have both values in a sector (`layout.controls_in_tile`).
         piece: bytes that lie together of a warp's columns (`gates.direct.piece_bytes`).
     """
 

@@ -52,12 +52,12 @@ class Tile:
     """The qubits of a tile, and which threads copy what of it.
 
     Attributes:
-        qubits: in the tile, ascending; a place is an index into them.
+        qubits: the qubits in the tile, ascending; a place is an index into them.
         rows: places of the targets, ascending.
         columns: places of the others, ascending.
         item: bytes of an amplitude, 8 or 16.
-        thread_places, chunk_places: of the bits of a thread's number, and of the numbers of the
-            chunks that a thread copies, lowest first.
+        thread_places, chunk_places: places of the bits of a thread's number, and of the numbers of
+            the chunks that a thread copies, lowest first.
     """
 
     qubits: tuple[int, ...]
@@ -82,11 +82,11 @@ class Roles:
     """Places of the bits of a kernel's thread, register and column numbers, as its source has them.
 
     Attributes:
-        read: of a thread's number when it reads columns; a lane's bits first.
-        units: of further columns of the same thread.
-        pair: from a column to its neighbour in the same thread; None where there is none.
-        results: of a thread's number when it writes sums of products.
-        registers: of the registers that it writes then.
+        read: bits of a thread's number when it reads columns; a lane's bits first.
+        units: bits of the further columns of the same thread.
+        pair: the bit from a column to its neighbour in the same thread; None where there is none.
+        results: bits of a thread's number when it writes sums of products.
+        registers: bits of the registers that it writes then.
         patterns: places of the three lowest lane bits in each access of sixteen bytes.
     """
 

@@ -31,9 +31,9 @@ class MatrixLaunch:
     """A gate for matrices of one type and layout, at any address: two kernels.
 
     Args:
-        plan: of the gate's kernel, for a matrix that is not monomial.
+        plan: the plan of the gate's kernel, for a matrix that is not monomial.
         gate: the gate's kernel, bound for this launch alone.
-        targets: in the order of the matrix's bits.
+        targets: the targets in the order of the matrix's bits.
         matrix: one such matrix, complex64 or complex128.
         device: the current one.
 

@@ -17,11 +17,11 @@ class NoisyCircuit:
     """A circuit with noise, and the seed that all of its trajectories share.
 
     Attributes:
-        qubits: of the state.
-        gates: in order.
-        seed: of the random numbers, from 0 to 2^64 - 1.
+        qubits: qubits of the state.
+        gates: the gates in order.
+        seed: the seed of the random numbers, from 0 to 2^64 - 1.
         depolarising, damping: probabilities per gate and qubit.
-        precision: of the products of gates.
+        precision: the precision of the products of gates.
     """
 
     qubits: int

@@ -22,9 +22,10 @@ class GrowingPass:
     Attributes:
         mask: its qubits as bits.
         taken: its gates.
-        waiting: gates of which some but not all that they wait for are taken: for how many more.
+        waiting: gates that wait for some gates that are taken and for others that are not: the
+            number of the latter.
         ready: gates that wait for nothing more and are not taken.
-        weight: of its gates together.
+        weight: the weight of its gates together.
     """
 
     mask: int

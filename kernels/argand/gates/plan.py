@@ -49,15 +49,15 @@ class GatePlan:
     """The kernel of a gate.
 
     Attributes:
-        kind: of kernel.
+        kind: the kind of kernel.
         width: qubits of the gate.
-        precision: of its products.
+        precision: the precision of its products.
         targets_qubit0: whether a chunk of 16 bytes holds two rows of a column
             (`gates.layout.Tile.targets_qubit0`).
         stages: tiles that a block holds in shared memory.
         blocks: blocks a multiprocessor; registers and shared memory are limited for that many.
-        near: of a kernel without tiles: targets whose rows are those of other lanes, one at most.
-        most_blocks: that a multiprocessor has at a time; 0 for as many as it has room for.
+        near: in a kernel without tiles, the targets whose rows other lanes hold, at most one.
+        most_blocks: blocks that a multiprocessor has at a time; 0 for as many as it has room for.
         whole_sectors: whether amplitudes that a control excludes are written back as they were
             where those of the same sector change (`gates.layout.controls_in_tile`).
     """

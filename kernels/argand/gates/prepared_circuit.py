@@ -28,7 +28,7 @@ class PreparedCircuit:
     take memory for two more states, which a graph has for itself.
 
     Args:
-        plan: from `argand.plan_circuit`.
+        plan: a plan from `argand.plan_circuit`.
         state: (2^n,), as later calls have it; it is not changed.
 
     Raises:

@@ -81,12 +81,13 @@ class SequencePlan:
     """The kernel of sequences at a precision: one block a multiprocessor.
 
     Attributes:
-        precision: of the products.
-        groups: of 128 threads, each of which applies all gates to a tile of its own.
+        precision: the precision of the products.
+        groups: groups of 128 threads, each of which applies all gates to a tile of its own.
         stages: tiles that a block holds in shared memory; those that no group computes are copied.
         wgmma: whether products are by wgmma; else by mma.sync.
         gates: the most that are not phases: their matrices stay in shared memory.
-        steps: of 16 columns that a warp takes for a gate. With fewer a group has more threads.
+        steps: groups of 16 columns that a warp takes for a gate. With fewer a group has more
+            threads.
     """
 
     precision: Precision

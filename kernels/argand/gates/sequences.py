@@ -41,8 +41,8 @@ class SearchMemo:
     """Tiles of one size and fused gates that searches of a circuit found, for further searches.
 
     Attributes:
-        tiles: that may come next, as `fusion.fuse` keeps them.
-        gates: of a tile, fused, by their numbers and the beam width of the search.
+        tiles: the tiles that may come next, as `fusion.fuse` keeps them.
+        gates: the fused gates of a tile, by their numbers and the beam width of the search.
     """
 
     tiles: NextPasses = field(default_factory=dict)

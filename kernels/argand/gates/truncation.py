@@ -24,8 +24,8 @@ class TruncationBias:
     """Average loss of a product of a dense matrix, relative to it.
 
     Attributes:
-        own: by the MMAs of its own k-tile.
-        later: by those of each later k-tile.
+        own: the loss by the MMAs of its own k-tile.
+        later: the loss by the MMAs of each later k-tile.
     """
 
     own: float

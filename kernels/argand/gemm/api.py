@@ -69,7 +69,7 @@ def gemm(
             the data: of a packed operand its own; fp64 where ``out``, or without one an operand,
             has it; else fp32 on the CPU and 3xtf32 on a GPU, whose errors are smaller than those of
             cuBLAS's fp32.
-        tolerance: in place of a precision: the fewest moduli whose bound proves that every
+        tolerance: takes, in place of a precision, the fewest moduli whose bound proves that every
             element of op(a) op(b) is within tolerance |a_i| |b_j|, 2-norms of a row and a column.
         check: at a number of moduli or a tolerance: prove the product, before it is rounded, by
             A'(B' x) = C' x modulo a prime; a wrong element escapes with a probability below 2^-30.

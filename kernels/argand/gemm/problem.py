@@ -49,7 +49,7 @@ class GemmProblem:
         kernels: the family of a GPU's kernels that is to compute it; None: the fastest.
         triangle: B is A^H, and a GPU computes the tiles of the lower triangle alone, for
             `argand.herk`.
-        mirror: those tiles may be stored in the upper triangle, too.
+        mirror: whether those tiles may be stored in the upper triangle too.
 
     Raises ValueError for an output or a family that the precision does not have.
     """

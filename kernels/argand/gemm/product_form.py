@@ -15,7 +15,8 @@ class OperandForm:
     """The layout of an operand that a launch is prepared for, at any address.
 
     Attributes:
-        layout: of the rows of op(A), or of the columns of op(B) as rows, by k; None for planes.
+        layout: layout of the rows of op(A), or of the columns of op(B) as rows, by k; None for
+            planes.
         half: it holds pairs of 16 bits.
         conjugated: it is yet to be conjugated.
         batched: each product has its own.

@@ -108,7 +108,7 @@ class Question(NamedTuple):
     """The traits of a product that decide its plan: the same question has the same plan.
 
     Attributes:
-        precision, sizes: of the product.
+        precision, sizes: the precision and the sizes of the product.
         a, b: the traits of A and B.
         allowed: workspace in bytes that the plan may take; None without a limit.
         adds: a C is added, beside which accumulators spill to workspace.

@@ -47,8 +47,8 @@ def tune(
     its driver or the kernels change. Kernels not used before are compiled, on all cores.
 
     Args:
-        a_shape, b_shape: of the operands as they are stored, before their op; they are made of
-            random numbers, row-major, and stay in the cache where they fit into it.
+        a_shape, b_shape: shapes of the operands as they are stored, before their op; they are made
+            of random numbers, row-major, and stay in the cache where they fit into it.
         precision, op_a, op_b, output: as of `argand.gemm`; fp64 and fp32 have no choice.
         a_format, b_format: ``complex`` (complex64), ``packed`` (by `argand.pack`), or ``fp16`` and
             ``bf16`` (`Pairs`) at the precision of that name.

@@ -50,7 +50,7 @@ def herk(
     Args:
         a: ``(..., n, k)`` after its op; a NumPy array is computed on the CPU, a CuPy array on its
             GPU. Any strides. Also `Pairs`, or a NumPy structured array of r and i.
-        c: of the result's shape; only its lower triangle is read, and the real part of its
+        c: an array of the result's shape; only its lower triangle is read, and the real part of its
             diagonal; nothing where beta is 0.
         alpha, beta: real scalars, as of `argand.gemm`; where alpha is 0, a is not read.
         op: ``N`` as it is, ``T`` transposed, ``C`` conjugated and transposed.

@@ -41,16 +41,16 @@ class _Times(NamedTuple):
     """Times in us.
 
     Attributes:
-        short: of a dot product of less than `_BLOCK` numbers; of a number of it.
-        long: of another one; of a number of it; of a number beyond its blocks.
-        matrix, in_matmul, number: of a matrix of a matmul; of a multiplication; of a number of a.
+        short: a dot product of less than `_BLOCK` numbers; each number of it.
+        long: a longer dot product; each number of its blocks; each number beyond them.
+        matrix, in_matmul, number: a matrix of a matmul; a multiplication; a number of a.
         tile, edges: matmul computes a product in n (n + edge) multiplications for each k: the first
             edge where n is a multiple of the tile, else the second.
-        again: of a byte that a panel reads again, from a core's second cache.
-        in_herk: of a multiplication of herk.
-        mirrored: of a number of a result that is mirrored.
-        by_numpy: of a call of NumPy's herk; of a multiplication of it; its edges, as of
-            `_EDGE_OF_HERK`, of even and odd n.
+        again: a byte that a panel reads again, from a core's L2.
+        in_herk: a multiplication of herk.
+        mirrored: a number of a result that is mirrored.
+        by_numpy: a call of NumPy's herk; a multiplication of it; its edges, as `_EDGE_OF_HERK`, of
+            even and odd n.
     """
 
     short: tuple[float, float]

@@ -85,7 +85,7 @@ def lower_triangle(problem: HerkProblem, a: Any, out: Batched) -> None:
     Args:
         problem: whose op is N or C.
         a: (batch, rows, columns), row-major and contiguous.
-        out: of contiguous rows that do not overlap.
+        out: an array of contiguous rows that do not overlap.
     """
     scalars = np.array([problem.alpha, problem.beta], _REALS[problem.dtype])
     alpha, beta = scalars.ctypes.data, scalars.ctypes.data + scalars.itemsize

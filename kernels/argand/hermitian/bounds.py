@@ -42,8 +42,8 @@ def probable_bound(n: int, dtype: str, trace: float, norm: float) -> float:
 
     Args:
         n: rows of R.
-        dtype: of the solution.
-        trace: of R.
+        dtype: the type of the solution.
+        trace: the trace of R.
         norm: the 2-norm of R, or what it is at most, as the Frobenius norm.
     """
     deviations = math.sqrt(2 * math.log(2 / FAILURE))
@@ -57,7 +57,7 @@ def residual_bound(r: Any, b: Any, x: Any, dtype: str) -> Any:
 
     Args:
         r, b, x: NumPy arrays (..., n, n), (..., n, k) and (..., n, k).
-        dtype: in which x was computed.
+        dtype: the type in which x was computed.
     """
     n = r.shape[-1]
     size = _norm(x, -2)

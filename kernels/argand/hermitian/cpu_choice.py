@@ -20,9 +20,9 @@ class _Times(NamedTuple):
     errors.
 
     Attributes:
-        steps: for each row; for n^2 (n / 6 + k) of each system.
-        calls: of all; of each system; for n^2 and n k of each system.
-        band: of all; for n^2 and n k of each system.
+        steps: each row; n^2 (n / 6 + k) of each system.
+        calls: all systems; each system; n^2 and n k of each system.
+        band: all systems; n^2 and n k of each system.
     """
 
     steps: tuple[float, float]

@@ -43,7 +43,7 @@ class HermitianPlan:
     Attributes:
         side: side x side threads, a group, solve a system: 2, 4, 8 or 16.
         rhs: right-hand sides of a thread at a time.
-        groups: of a block; one where a group is more than a warp.
+        groups: groups of a block; one where a group is more than a warp.
         fused: whether L y = b is solved beside the factorization, not after it.
         in_global: whether factors are in global memory, where shared memory is too small.
         blocks: least blocks per multiprocessor, which limits a thread's registers.

@@ -28,7 +28,7 @@ class FewAntennasPlan:
     """A plan of the kernel of few antennas, which is compiled for their number.
 
     Attributes:
-        antennas: of the problem.
+        antennas: antennas of the problem.
         images: matrices of a channel that share the weights of a thread, 1, 2 or 4.
     """
 

@@ -48,7 +48,7 @@ def image(
         given: covariances, positions, frequencies and directions as the caller gave them.
         x, f, s: the last three as they were read; the first two are checked.
         out: where the result goes, or None.
-        key: of the call cache.
+        key: the key of the call cache.
 
     Raises ValueError for directions that are no unit vectors and covariances that are not
     Hermitian, PlanError for a plan override that is not legal, and CompileError where NVRTC fails.

@@ -63,9 +63,9 @@ class ImageLaunches:
     """The launches of one problem by a plan, for any addresses.
 
     Args:
-        problem: of at least one matrix, channel, antenna and direction.
-        plan: of the kernel, a legal one.
-        columns: of directions: 2 (l and m) or 3.
+        problem: the problem of at least one matrix, channel, antenna and direction.
+        plan: the plan of the kernel, a legal one.
+        columns: columns of directions: 2 (l and m) or 3.
         device: the current one.
 
     Raises ValueError where the grid would be too large.

@@ -37,7 +37,7 @@ class ImageProblem:
         leading: the axes of the covariances before channels, which the result has too.
         channels, antennas, directions: how many.
         precision: R and the weights are rounded to its operand, and its products are summed.
-        sign: of the exponent of the weights.
+        sign: the sign of the exponent of the weights.
     """
 
     leading: tuple[int, ...]
@@ -67,7 +67,7 @@ def weight_error(precision: Precision, turns: float) -> float:
     """Return a bound on the error of each part of a weight, before it is rounded to an operand.
 
     Args:
-        precision: of the image.
+        precision: the precision of the image.
         turns: largest distance of an antenna from the array's centre, in wavelengths.
 
     In fp64 a phase of t turns is off by at most seven roundings of t, on any device and in the

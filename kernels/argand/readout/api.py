@@ -38,9 +38,9 @@ def sample(state: Any, shots: int, *, seed: int, qubits: Sequence[int] | None = 
         state: (2^n,), contiguous, complex64 or complex128. NumPy arrays are computed on the CPU,
             CuPy arrays on their GPU. The square of its norm may be from 2^-900 to 2^900.
         shots: how many, from 1 to 2^31 - 1.
-        seed: from 0 to 2^64 - 1.
-        qubits: those that are measured, in any order; bit j of an outcome is that of qubits[j]. By
-            default all, and an outcome is a basis state's number.
+        seed: an integer from 0 to 2^64 - 1.
+        qubits: the qubits that are measured, in any order; bit j of an outcome is that of
+            qubits[j]. By default all, and an outcome is a basis state's number.
 
     Returns:
         Outcomes and counts, as arrays of the state's kind.

@@ -15,7 +15,7 @@ class MarginalPlan:
     """Tiles of the lowest qubits, and the chosen qubits in and above them.
 
     Attributes:
-        qubits: of the state.
+        qubits: qubits of the state.
         width: qubits of a tile.
         chosen: as a call gives them.
         shares: blocks among which the tiles of one setting of the higher qubits are divided.

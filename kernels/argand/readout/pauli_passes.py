@@ -35,7 +35,7 @@ class PauliPass:
     Attributes:
         strings: indices of Pauli strings, in the order of their kinds of pairs.
         first: where the strings of each kind begin, and the end of the last.
-        masks: of the bits of a register's number, then of a lane's.
+        masks: masks of the bits of a register's number, then of a lane's.
         runs: bring the bits of a tile's number to the qubits that are left.
         tiles: how many there are.
     """

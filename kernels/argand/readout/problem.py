@@ -68,7 +68,7 @@ def parse_pauli(observable: Any, qubits: int) -> Pauli:
 
     Args:
         observable: "ZZI", or ("ZZI", coefficient), or {"pauli": "ZZI", "coefficient": 0.5}.
-        qubits: of the state.
+        qubits: qubits of the state.
 
     Raises ValueError for other letters, another length, or a coefficient that is not finite.
     """

@@ -63,7 +63,7 @@ def softmax(
             their GPU. Float16, float32, float64 and bf16 are read as they are, other real types
             converted. It is rounded to the precision's operand, at fp16 and 3xfp16 to its bits
             whatever the exponent; exponentials and sums are taken in the accumulator's type.
-        axis: that is summed over.
+        axis: the axis that is summed over.
         precision, rounding: as in `argand.gemm`; by default fp64 where ``out``, or without one x,
             has it, else fp32.
         scale: s, an inverse temperature, positive and within 2^60 of 1.

@@ -42,14 +42,14 @@ class SoftmaxCandidate:
     """Parameters of a plan for rows of about one length; the tuned table keeps them.
 
     Attributes:
-        threads: of a block that hold values; in a ring those of the reduce warps.
+        threads: threads of a block that hold values; in a ring those of the reduce warps.
         cluster: blocks that share a row.
-        staged: of a cluster, whether the next row is copied meanwhile.
+        staged: whether a cluster copies the next row meanwhile.
         words: registers of a row that a thread holds at a time; 0: its whole part.
-        epilogue_stages: of a ring; 0 for other plans.
-        write_threads: of a ring, threads of the write warps.
-        slab_stages: of a slab plan, whose ``threads`` share a row; 0 for other plans.
-        bulk: of a slab plan, whether slabs move by bulk copies.
+        epilogue_stages: epilogue stages of a ring; 0 for other plans.
+        write_threads: threads of the write warps of a ring.
+        slab_stages: stages of a slab plan, whose ``threads`` share a row; 0 for other plans.
+        bulk: whether the slabs of a slab plan move by bulk copies.
     """
 
     threads: int

@@ -110,17 +110,18 @@ class RowPlan:
         block_threads: threads of a block, in a ring with those of its other warps.
         values: values that a thread holds at a time.
         cluster: blocks that share a row: a cluster, or, in a ring, any blocks of the grid.
-        resident: the threads hold a whole row, which is then read once.
-        staged: resident, and persistent clusters copy the next row into shared memory meanwhile.
+        resident: whether the threads hold a whole row, which is then read once.
+        staged: whether rows are resident, and persistent clusters copy the next row into shared
+            memory meanwhile.
         blocks: blocks a multiprocessor; the registers of a thread are limited for that many.
-        load_stages: of a ring, rows that TMA copies at a time; 0: no ring.
-        epilogue_stages: of a ring, rows that wait in shared memory for their sum.
-        slice_columns: of a ring, columns of a row that a block has.
-        arrive_per_lane: of a ring, every lane arrives at mbarriers, so that compute-sanitizer's
-            racecheck sees the order.
-        slab_stages: of a slab plan, slabs in the shared memory of a warp, or of a block where
+        load_stages: rows that TMA copies at a time into a ring; 0: no ring.
+        epilogue_stages: rows of a ring that wait in shared memory for their sum.
+        slice_columns: columns of a row that a block of a ring has.
+        arrive_per_lane: whether every lane arrives at the mbarriers of a ring, so that
+            compute-sanitizer's racecheck sees the order.
+        slab_stages: slabs of a slab plan in the shared memory of a warp, or of a block where
             threads of several warps share a row; 0: no slabs.
-        bulk: of a slab plan, bulk copies by TMA in place of accesses by all threads.
+        bulk: whether a slab plan copies by TMA's bulk copies, in place of accesses by all threads.
     """
 
     row_threads: int

@@ -44,7 +44,7 @@ class SoftmaxProblem:
     """A softmax, its logarithm or the logarithm of its denominator, over the last axis.
 
     Attributes:
-        shape: of x.
+        shape: the shape of x.
         operation: softmax, log_softmax, or logsumexp, whose result has no last axis.
         precision: x is rounded to its operand (`rounding`); exponentials and sums have its
             accumulator's type.

@@ -49,7 +49,7 @@ def tune_softmax(
     change.
 
     Args:
-        rows, columns: of contiguous random numbers.
+        rows, columns: the shape of contiguous random numbers.
         operation: softmax, log_softmax or logsumexp.
         precision, output, scale: as of `argand.softmax`.
         input: fp64, fp32, fp16 or bf16, or complex64 and complex128, whose power is taken.

@@ -58,14 +58,14 @@ def solve(
         a: (n, n), finite; NumPy arrays are solved on the CPU, CuPy arrays on their GPU. Real and
             integer arrays count as complex ones.
         b: (n,) or (n, r), finite, on the same device.
-        precision: of the products: a name of ``PRECISIONS`` or a number of moduli as ``15xint8``,
-            as of `argand.gemm`. By default fp64 on the CPU. On a GPU the library factors up to 8000
-            rows of complex128 whole, at fp64, and 7200 of complex64 at fp32, or at fp64 where the
-            backward error is not accepted then; beyond them, or of the ``panel`` or ``block`` that
-            is given, exact products: for complex128 12 moduli, and where refinement does not reach
-            the backward error with them, 15, which are no less accurate than fp64; for complex64 7.
-            The factors have the type of such products: at fp32 and below they are complex64, which
-            takes a well-conditioned matrix, as do fewer moduli.
+        precision: that of the products: a name of ``PRECISIONS`` or a number of moduli as
+            ``15xint8``, as of `argand.gemm`. By default fp64 on the CPU. On a GPU the library
+            factors up to 8000 rows of complex128 whole, at fp64, and 7200 of complex64 at fp32, or
+            at fp64 where the backward error is not accepted then; beyond them, or of the ``panel``
+            or ``block`` that is given, exact products: for complex128 12 moduli, and where
+            refinement does not reach the backward error with them, 15, which are no less accurate
+            than fp64; for complex64 7. The factors have the type of such products: at fp32 and
+            below they are complex64, which takes a well-conditioned matrix, as do fewer moduli.
         block: least depth of products at ``precision``; shallower ones are fp64, or fp32 where the
             factors are complex64. By default n at fp64 and fp32, else 256 on the CPU and 512 on a
             GPU.

@@ -44,9 +44,9 @@ class Factorization:
     Args:
         lu: A (n, n), row-major, complex64 or complex128; overwritten by the factors.
         library: LAPACK and BLAS of the array's backend.
-        precision: of products at least ``block`` deep, whose results have the array's type;
-            shallower ones are computed in that type.
-        block: least depth of those products.
+        precision: precision of products at least ``block`` deep, whose results have the array's
+            type; shallower ones are computed in that type.
+        block: smallest depth of those products.
         panel: columns that the library factors at a time.
 
     Raises numpy.linalg.LinAlgError where a column has no pivot other than 0.

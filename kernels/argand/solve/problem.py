@@ -39,12 +39,12 @@ class SolveProblem:
     """A x = b for A of n x n and ``columns`` right-hand sides.
 
     Attributes:
-        dtype: of the result: complex128 where an operand needs it, else complex64.
+        dtype: the type of the result: complex128 where an operand needs it, else complex64.
         working: type of the factorization: that of the products at this precision.
-        precision: of the products that update the matrix.
-        fallback: of those of a second factorization, where refinement with the first one fails;
-            None where there is none.
-        block: the least depth of those products.
+        precision: the precision of the products that update the matrix.
+        fallback: the precision of those of a second factorization, where refinement with the first
+            one fails; None where there is none.
+        block: the smallest depth of those products.
         panel: columns that the library factors at a time.
     """
 

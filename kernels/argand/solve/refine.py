@@ -24,11 +24,11 @@ class Solution(NamedTuple):
     """A solution and how good it is.
 
     Attributes:
-        x: of A x = b, with b's shape.
+        x: the solution of A x = b, with b's shape.
         backward_error: the largest of ||b - A x|| / (||A|| ||x|| + ||b||) over the right-hand
             sides, in the maximum norm, for the x in fp64; rounding that to complex64 adds 2^-24.
-        steps: of refinement.
-        precision: of the products of the factorization that x was found by.
+        steps: steps of refinement.
+        precision: the precision of the products of the factorization that x was found by.
     """
 
     x: Any
@@ -65,7 +65,7 @@ def refined(
 
     Args:
         a, b: (n, n) and (n, r), n and r at least 1.
-        factors: of a.
+        factors: factors of a.
         norm: the maximum norm of a.
         unit_roundoff: u, of the result's type.
         library: BLAS of the arrays' backend.

@@ -29,14 +29,14 @@ class WholeKernel:
     """A kernel of ``cuda/solve``.
 
     Attributes:
-        header: of ``cuda/solve``, without its ending.
-        name: of the kernel.
-        function: of the header, which the kernel calls.
+        header: the header in ``cuda/solve``, without its ending.
+        name: the name of the kernel.
+        function: the function of the header that the kernel calls.
         structure: type of the function's argument.
-        fields: of that structure, in its order.
-        threads: of a block.
-        blocks: another function of the header, with the same template arguments: the least blocks a
-            multiprocessor.
+        fields: fields of that structure, in its order.
+        threads: threads of a block.
+        blocks: another function of the header, with the same template arguments: the fewest blocks
+            a multiprocessor.
     """
 
     header: str

@@ -61,7 +61,7 @@ class SpectrumPlan:
     """A plan of the kernel of spectral estimates.
 
     Attributes:
-        transforms: of a batch of segments, a filter bank's of one tap.
+        transforms: transforms of a batch of segments, a filter bank's of one tap.
         summed: segments of a group, of which a batch has whole ones; 0 where a batch is a part of
             one.
         detrended: whether trends are subtracted.

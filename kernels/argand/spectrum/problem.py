@@ -31,7 +31,7 @@ class SpectrumProblem:
         real: whether the samples are.
         onesided: whether a result of real samples has the bins 0 to N / 2 alone, the inner ones
             doubled.
-        precision: of the transforms.
+        precision: the precision of the transforms.
         detrend: what is subtracted from a segment before the window, None for nothing.
         conjugate: whether x is the conjugate of complex samples that are given.
     """

@@ -111,7 +111,7 @@ class FractionConstants:
     """The constants that turn the residues of C' into C' / P and into C'.
 
     Attributes:
-        real, imag: for each modulus the digits of w / p, where w takes the sum or the difference of
+        real, imag: the digits of w / p for each modulus, where w takes the sum or the difference of
             two residues to a part of C', times the inverse of P / p.
         high, low: P in two fp64 numbers, in units of the second digit.
         tail: P in units of the last digit.

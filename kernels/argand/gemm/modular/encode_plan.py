@@ -36,7 +36,7 @@ class EncodePlan:
 
     Attributes:
         reading: which numbers a CTA reads, and whether it holds them.
-        threads: of a CTA.
+        threads: threads of a CTA.
         resident: CTAs of whole lines that a multiprocessor holds; None is as many as registers
             leave.
         buffers: lines that a CTA of whole lines holds at a time.

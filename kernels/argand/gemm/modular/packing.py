@@ -28,10 +28,10 @@ class PackedPlanes:
     Attributes:
         memory: planes of all products, then the exponents of their lines.
         layout: lines by k, as of an array; its strides are not those of planes.
-        dtype: of the operand, complex64 or complex128.
+        dtype: the type of the operand, complex64 or complex128.
         batch_shape: its leading axes.
         form: what launches depend on besides, for the call cache.
-        product_bytes: of a product's planes.
+        product_bytes: bytes of a product's planes.
     """
 
     memory: Any

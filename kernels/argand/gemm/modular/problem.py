@@ -26,8 +26,8 @@ class ModularCall(NamedTuple):
 
     Attributes:
         problem: the sizes, ops and scalars.
-        moduli: how many of them there are.
-        family: of kernels; None is the device's fastest.
+        moduli: the number of moduli.
+        family: the family of kernels; None is the device's fastest.
         check: prove the integers, and wait for it.
     """
 

@@ -31,8 +31,8 @@ class ProofConstants:
     """Constants that turn residues and leading digits into C' modulo `PRIME`.
 
     Attributes:
-        weights: for each modulus those of S_p for the real and the imaginary part.
-        scale: that of L.
+        weights: the weights of S_p for the real and the imaginary part, for each modulus.
+        scale: the weight of L.
     """
 
     weights: tuple[tuple[int, int], ...]

@@ -78,7 +78,7 @@ def exponents(x: Array, moduli: Moduli) -> Array:
 
     Args:
         x: (lines, k), complex64 or complex128, finite.
-        moduli: of the precision.
+        moduli: the moduli of the precision.
 
     Returns:
         (lines,), int64.

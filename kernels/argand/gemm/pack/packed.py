@@ -19,7 +19,7 @@ class Packed:
     """An operand as the kernels of one precision multiply it; made by `argand.pack`.
 
     Attributes:
-        shape: of op(x): ``(..., m, k)`` on side a, ``(..., k, n)`` on side b.
+        shape: the shape of op(x): ``(..., m, k)`` on side a, ``(..., k, n)`` on side b.
         precision: what it was rounded for, with its rounding.
         side: a or b, whether it stands left or right of the product.
         device: where it lives.

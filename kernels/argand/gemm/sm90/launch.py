@@ -40,7 +40,7 @@ class WgmmaLaunch:
     Args:
         precision, plan: the kernel; with storage ``planar`` the row operand is packed too.
         problem: the sizes.
-        layouts: of arrays that are read and written in place.
+        layouts: layouts of arrays that are read and written in place.
         workspace: the call's memory that is taken already, and what partial tiles may take.
         device: where it runs.
         pack_conjugate: fused packing conjugates the column operand.

@@ -39,11 +39,11 @@ class WgmmaLayouts:
     """The layouts of a product's arrays, for a kernel that reads and writes them in place.
 
     Attributes:
-        x: of an interleaved row operand, which is `tma_addressable` or `has_odd_pitch`; None for
-            planes.
-        y: of a column operand for fused packing, None for planes.
-        c: of C, out's where there is none.
-        out: of the result, complex64, or uint32 pairs of 16 bits with ``half_output``.
+        x: the layout of an interleaved row operand, which is `tma_addressable` or `has_odd_pitch`;
+            None for planes.
+        y: the layout of a column operand for fused packing, None for planes.
+        c: the layout of C, that of out where there is none.
+        out: the layout of the result, complex64, or uint32 pairs of 16 bits with ``half_output``.
     """
 
     x: Layout | None

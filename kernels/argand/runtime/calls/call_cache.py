@@ -216,10 +216,11 @@ class CallCache:
         """Keep a call that read its operands and wrote its result in place.
 
         Args:
-            key: from `repeat`. Nothing is kept without one, or after a change of plans or limits.
+            key: the key from `repeat`. Nothing is kept without one, or after a change of plans or
+                limits.
             run: queues the work of any call of this form.
-            operands, out: those of the key.
-            shape, output: of the result and its type, as ``empty`` takes them.
+            operands, out: the arrays of the key.
+            shape, output: the shape of the result and its type, as ``empty`` takes them.
             nbytes: device memory that ``run`` holds.
             chosen: what it runs, for records.
         """

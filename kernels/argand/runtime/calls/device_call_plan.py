@@ -35,7 +35,7 @@ class DeviceCallPlan:
     """A call that the call cache of an operation kept, for arrays of the same forms.
 
     Args:
-        cache: of the operation.
+        cache: the cache of the operation.
         call: the operation, made once.
         arrays: its operands.
         run_of: the run of the plan, of the kept one, where they are not the same.

@@ -34,11 +34,11 @@ class StagedCallPlan:
     """A call along any axis, as a `DeviceCallPlan` of its rows and the copies before and behind it.
 
     Args:
-        cache: of the operation.
+        cache: the cache of the operation.
         call: the operation along the last axis.
         x: an array of the planned type and shape; strides are any.
-        axis: that becomes the last one.
-        length: of the rows, which x fills or is cut to.
+        axis: the axis that becomes the last one.
+        length: the length of the rows, which x fills or is cut to.
     """
 
     def __init__(

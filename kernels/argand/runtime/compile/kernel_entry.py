@@ -22,8 +22,8 @@ def kernel_entry(
         name: its symbol.
         arguments: the structure that it takes as ``args``.
         call: the statement, or several, with ``args`` in it.
-        threads: of a block.
-        blocks: of a multiprocessor at least, which limits registers; C++ may decide.
+        threads: threads of a block.
+        blocks: the fewest blocks of a multiprocessor, which limit registers; C++ may decide.
         maps: tensor maps, parameters before ``args``.
         cluster: blocks of a cluster.
     """

@@ -29,7 +29,7 @@ def open_plain(path: Path, flags: int, *, within: int | None = None) -> int:
 
     Args:
         path: the file.
-        flags: of `os.open`, such as ``os.O_RDWR | os.O_CREAT``.
+        flags: flags of `os.open`, such as ``os.O_RDWR | os.O_CREAT``.
         within: descriptor of the folder that ``path.name`` is in, instead of ``path.parent``.
 
     Raises NotPlainError with what was found instead, else OSError as `os.open` does.

@@ -46,8 +46,8 @@ class BoundKernel:
     """One launch of a kernel from `argand.runtime.compile.loading`, for any addresses.
 
     Args:
-        kernel: of the device that is current when it is called. The first launch waits for a
-            `PendingKernel`.
+        kernel: a kernel of the device that is current when it is called. The first launch waits for
+            a `PendingKernel`.
         blocks, threads: the grid and the block, along x.
         arguments: the structure that is the kernel's last argument.
         maps: makes a tensor map of the array at an address, one for each tensor map argument.
