@@ -103,13 +103,16 @@ __device__ __forceinline__ void store_strided(float2* out, Stride<plan> stride_m
 // a pair is moved by one column: a lane stores the second column of the lane before with its own
 // first one, so that four lanes write 64 bytes of a row at once. `out` is that of the lane's first
 // element, whose row is `below` columns below the diagonal; what is mirrored is stored up to the
-// diagonal. `whole`: the warp is inside the matrix, and some of its rows are moved. All lanes call.
-template <MmaPlan plan, bool whole>
-__device__ __forceinline__ void store_rows(float2* out, Stride<plan> stride_m, int rows_left,
-                                           int columns_left, int below, bool moved, bool any_moved,
-                                           const Accumulators<plan>& accumulators) {
+// diagonal. All lanes of a warp call it.
+template <MmaPlan plan>
+__device__ __forceinline__ void store_results(float2* out, Stride<plan> stride_m, int rows_left,
+                                              int columns_left, int below,
+                                              const Accumulators<plan>& accumulators) {
     constexpr int kEights = plan.warp_n() / 8;
     const int t = threadIdx.x % 4, source = threadIdx.x % kWarp / 4 * 4 + (t + 3) % 4;
+    // The rows of a lane are eight apart, so all begin alike.
+    const bool moved = static_cast<uint32>(reinterpret_cast<uint64>(out)) % 16 != 0;
+    const bool any_moved = __any_sync(~0u, moved);
     float2* row = moved ? out - 1 : out;
 #pragma unroll
     for (int i = 0; i < plan.warp_m() / 8; ++i, row += int64(8) * stride_m) {
@@ -123,7 +126,7 @@ __device__ __forceinline__ void store_rows(float2* out, Stride<plan> stride_m, i
             const int e = 2 * (i % 2);
             float2 x = {re[e], im[e]}, y = {re[e + 1], im[e + 1]};
             const float2 last = y;
-            if (whole || any_moved) {
+            if (any_moved) {
                 // The first of four lanes asks the last for that of the eight columns before.
                 const float2 given = t == 3 ? before : y;
                 const float2 left = {__shfl_sync(~0u, given.x, source),
@@ -134,9 +137,9 @@ __device__ __forceinline__ void store_rows(float2* out, Stride<plan> stride_m, i
                     x = left;
                 }
             }
-            // Columns from that of x on which are inside the matrix, of a whole warp three or more;
-            // the warp before has x itself where it is moved across the warp's edge.
-            const int left_inside = whole ? 3 : inside ? end - 8 * j + (moved ? 1 : 0) : 0;
+            // Columns from that of x on which are inside the matrix; the warp before has x itself
+            // where it is moved across the warp's edge.
+            const int left_inside = inside ? end - 8 * j + (moved ? 1 : 0) : 0;
             const bool mine = !moved || j > 0 || t > 0;
             float2* at = row + 8 * j;
             if (mine && left_inside >= 2) store_two(at, x, y);
@@ -145,35 +148,6 @@ __device__ __forceinline__ void store_rows(float2* out, Stride<plan> stride_m, i
             if (j + 1 == kEights && moved && t == 3 && left_inside >= 3) at[2] = last;
         }
     }
-}
-
-// Stores results of contiguous columns. All lanes of a warp call it. Most warps are inside the
-// matrix and need no test of each pair; beside a second copy of the stores full warps would spill.
-template <MmaPlan plan>
-__device__ __forceinline__ void store_results(float2* out, Stride<plan> stride_m, int rows_left,
-                                              int columns_left, int below,
-                                              const Accumulators<plan>& accumulators) {
-    // The rows of a lane are eight apart, so all begin alike.
-    const bool moved = static_cast<uint32>(reinterpret_cast<uint64>(out)) % 16 != 0;
-    const bool any_moved = __any_sync(~0u, moved);
-    const bool inside = rows_left > plan.warp_m() - 8 && columns_left >= plan.warp_n() - 6;
-    if (!plan.mirror && !plan.full_warps() && __all_sync(~0u, inside)) {
-        if (any_moved)
-            return store_rows<plan, true>(out, stride_m, rows_left, columns_left, below, moved,
-                                          any_moved, accumulators);
-#pragma unroll
-        for (int i = 0; i < plan.warp_m() / 8; ++i, out += int64(8) * stride_m)
-#pragma unroll
-            for (int j = 0; j < plan.warp_n() / 8; ++j) {
-                const auto& re = accumulators.re[i / 2][j];
-                const auto& im = accumulators.im[i / 2][j];
-                const int e = 2 * (i % 2);
-                store_two(out + 8 * j, {re[e], im[e]}, {re[e + 1], im[e + 1]});
-            }
-        return;
-    }
-    store_rows<plan, false>(out, stride_m, rows_left, columns_left, below, moved, any_moved,
-                            accumulators);
 }
 
 // Stores the mirror image of a result below the diagonal. `out` is that of the batch.

@@ -56,13 +56,10 @@ class Mainloop {
     // committed, because `cp_async_wait` counts groups.
     __device__ __forceinline__ void load(int k_tile, int stage) {
         if (k_tile < num_k_tiles) {
-            // A whole k that is not cut ends within its last MMA.
-            const bool full =
-                !plan.sliced() && (k_tile + 1) * plan.block_k <= plan.whole_k - kMmaK<plan.operand>;
-            const int left = full ? plan.block_k : k_left(k_tile);
+            const int left = k_left(k_tile);
             const uint32 offset = stage_offset(stage);
-            a_copies.fill(offset, left, k_tile, full);
-            if constexpr (!plan.one_tile) b_copies.fill(offset, left, k_tile, full);
+            a_copies.fill(offset, left, k_tile);
+            if constexpr (!plan.one_tile) b_copies.fill(offset, left, k_tile);
         }
         cp_async_commit();
     }

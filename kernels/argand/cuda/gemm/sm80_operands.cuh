@@ -49,13 +49,7 @@ class TileCopies {
     static_assert(plan.threads() % kVectors == 0 && kLines % kStep == 0,
                   "a copy by all threads must cover whole rows");
 
-    static constexpr int kCopies = kLines / kStep;
-    // Whether the addresses of this thread's lines are kept: along a contiguous k that the compiler
-    // knows, later k-tiles are at distances that it knows too.
-    static constexpr bool kKeepsLines = plan.whole_k > 0 && KMajor && !plan.any_strides;
-
     const float2 *from, *at;  // what this thread copies first of the next tile, and next of it
-    const float2* lines[kKeepsLines ? kCopies : 1];
     int64 line_step;          // bytes from a copy of this thread to its next one
     int64 k_step;             // bytes from a tile to the next one along contiguous k
     int rows_left;            // of the tile, inside the matrix
@@ -87,14 +81,14 @@ class TileCopies {
     }
 
     // Fills the next tile, the one of number `k_tile`, `stage` bytes after the first one's place,
-    // of whose k `k_left` is inside; `full`: all of it, as the compiler knows. Copies of two
-    // elements lie inside the matrix or outside. Those outside read nothing, wherever they are.
-    __device__ __forceinline__ void fill(uint32 stage, int k_left, int k_tile, bool full) {
+    // of whose k `k_left` is inside. Copies of two elements lie inside the matrix or outside. Those
+    // outside read nothing, wherever their address is.
+    __device__ __forceinline__ void fill(uint32 stage, int k_left, int k_tile) {
         const float2* source = from;
-        if constexpr (KMajor && !kKeepsLines) advance(from, k_step);
+        if constexpr (KMajor) advance(from, k_step);
         const int k_needed = needed_k<plan>(k_left);
         if (plan.skips_outside() && contiguous() >= (KMajor ? k_needed : rows_left)) return;
-        const bool inside = (full && KMajor) || contiguous() < (KMajor ? k_left : rows_left);
+        const bool inside = contiguous() < (KMajor ? k_left : rows_left);
         const int lines_left = inside ? (KMajor ? rows_left : k_left) - line() : 0;
 #pragma unroll
         for (int i = 0; i < kLines; i += kStep) {
@@ -102,16 +96,8 @@ class TileCopies {
             const int k = k_tile * plan.block_k + i;
             if (plan.whole_k > 0 && !KMajor && k >= plan.whole_k) break;  // no MMA reads it
             constexpr int kBytes = 8 * plan.vector;
-            const uint32 place =
-                to + stage + i * (kContiguous + kRowPadding) * uint32(sizeof(float2));
-            const int bytes = (full && !KMajor ? inside : i < lines_left) ? kBytes : 0;
-            if constexpr (kKeepsLines) {
-                if (k_tile == 0) lines[i / kStep] = source;
-                cp_async<kBytes>(place, lines[i / kStep] + k_tile * plan.block_k, bytes);
-                if (k_tile == 0) advance(source, line_step);
-                continue;
-            }
-            cp_async<kBytes>(place, source, bytes);
+            cp_async<kBytes>(to + stage + i * (kContiguous + kRowPadding) * uint32(sizeof(float2)),
+                             source, i < lines_left ? kBytes : 0);
             advance(source, line_step);
         }
         // After the last line of a tile along contiguous rows the next tile begins.
@@ -124,7 +110,7 @@ class TileCopies {
     __device__ __forceinline__ void fill_part(uint32 stage, int k_left, int part) {
         const bool inside = contiguous() < (KMajor ? k_left : rows_left);
         const int lines_left = inside ? (KMajor ? rows_left : k_left) - line() : 0;
-        constexpr int kBytes = 8 * plan.vector;
+        constexpr int kCopies = kLines / kStep, kBytes = 8 * plan.vector;
         if (part == 0) at = from;
         const int first = kCopies * part / parts, end = kCopies * (part + 1) / parts;
         // The compiler knows this count, so it leaves no copy in a loop.

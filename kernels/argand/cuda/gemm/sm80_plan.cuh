@@ -53,8 +53,6 @@ struct MmaPlan {
     constexpr bool one_warp() const { return one_tile && warps_m * warps_n == 1; }
     // Whether a warp has few accumulators, so that it waits for one instruction after the other.
     constexpr bool small_warps() const { return warp_m() * warp_n() <= 256; }
-    // Whether operands and accumulators fill the registers of a warp.
-    constexpr bool full_warps() const { return warp_m() * warp_n() * terms >= 2048; }
     // Whether products with the imaginary part of B have accumulators of their own, which a
     // promotion or the end of the mainloop joins to the others. Then the sign of a conjugated B
     // takes no instruction of the mainloop, and twice as many MMAs are independent of each other.
