@@ -56,8 +56,8 @@ def check_written(name: str, x: Any) -> None:
 def share_memory(shape: Sequence[int], strides: Sequence[int], item: int) -> bool:
     """Return whether numbers of an array share memory, as where an axis is broadcast.
 
-    Strides and the size of an item are in one unit. Axes that interleave, of which none contains
-    the other, count as sharing it.
+    Strides and the size of an item are in one unit. Axes that interleave without one containing the
+    other count as sharing it.
     """
     if 0 in shape:
         return False
@@ -73,8 +73,8 @@ def share_memory(shape: Sequence[int], strides: Sequence[int], item: int) -> boo
 def as_array(x: Any, name: str) -> Any:
     """Return an argument as NumPy's array.
 
-    Raises ValueError for lists that are none, as of different lengths, and TypeError for one object
-    that is none, such as None or `argand.Pairs`.
+    Raises ValueError for lists that form no array, such as lists of different lengths, and
+    TypeError for an object that is no array, such as None or `argand.Pairs`.
     """
     try:
         found = np.asarray(x)
@@ -241,7 +241,7 @@ def _own_type(x: Any) -> str | None:
 
 
 def refuse_masked(name: str, x: Any) -> None:
-    """Raise TypeError for a masked array of NumPy's of which elements are masked."""
+    """Raise TypeError for a masked array of NumPy's with masked elements."""
     if not isinstance(x, np.ma.MaskedArray):
         return
     mask: Any = np.ma.getmaskarray(x)

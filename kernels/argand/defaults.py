@@ -39,7 +39,7 @@ _EXTENDED = {np.dtype(kind) for kind in (np.longdouble, np.clongdouble)} - {
 
 
 def default_precision(operation: Operation, arrays: tuple[Any, ...], *, on_gpu: bool) -> str:
-    """Return the name of the precision for these operands, of which some may be None.
+    """Return the name of the precision for these operands; some may be None.
 
     What NumPy would compute in fp64 (float64, complex128, int32, int64) is; all else, also types
     that NumPy has not, such as bfloat16 and `Pairs`, is narrower. Raises TypeError for NumPy's

@@ -54,7 +54,7 @@ class _Operator:
         call: the function that it calls, whose name it has.
         rules: shape and gradient of the call.
         schema: its arguments in torch's words.
-        in_place: the argument that the call writes to, of which the operator takes a copy.
+        in_place: the argument that the call writes to; the operator takes a copy of it.
     """
 
     def __init__(

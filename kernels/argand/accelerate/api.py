@@ -29,8 +29,8 @@ def accelerate(
     are left to the library. Gradients are those of `argand.gemm`. Every call of torch's within the
     context passes through Python, which takes the host some microseconds.
 
-    Libraries are those that the program has imported before. Of torch's calls it is those of the
-    thread that entered the context, as torch's modes are; of CuPy's those of all threads.
+    Libraries are those that the program has imported before. torch's calls are those of the thread
+    that entered the context, as torch's modes are; CuPy's are those of all threads.
 
     Args:
         tolerance, precision: those of the products, as in `argand.gemm`: a tolerance is proven, by

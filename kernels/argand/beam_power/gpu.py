@@ -57,8 +57,8 @@ def beam_power(problem: BeamPowerProblem, w: Any, x: Any, out: Any) -> Any:
 def form_of(precision: Precision, x: Any) -> tuple[Precision, Samples]:
     """Return the precision at which our kernel computes, and how it reads samples.
 
-    Pairs of the 16-bit format of which the precision multiplies one term, and of int8, are read in
-    place; all others become complex64. Those are not scaled: they are multiplied where nothing
+    Pairs of int8, and pairs of the precision's own 16-bit format where it has one term, are read in
+    place; all others become complex64. Pairs are not scaled: they are multiplied where nothing
     needs to be (`Precision.without_scales`), in as many bits.
     """
     if precision == EXACT:

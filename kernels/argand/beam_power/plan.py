@@ -27,7 +27,7 @@ _VECTOR = 16
 PADDING = 32
 """Bytes between the rows of a stage."""
 _SLICE_STEP = 8
-"""Samples of which slices are a multiple: 16 bytes of any."""
+"""Slices are a multiple of so many samples: 16 bytes of any type."""
 # WeightArguments and BeamPowerArguments of cuda/beam_power/plan.cuh.
 WEIGHT_ARGUMENTS = (
     ("const float2*", "weights"), ("uint4*", "fragments"), ("float*", "descales"),
@@ -53,7 +53,7 @@ class BeamPowerPlan:
         group: samples that lanes sum before shared memory, a power of two that divides a bin.
         warps: warps of a block, of which ``warp_rows`` lie along beams and the others along time.
         row_tiles: tiles of 16 beams of a warp.
-        blocks: least blocks per multiprocessor, which limits a thread's registers.
+        blocks: fewest blocks per multiprocessor, which limit a thread's registers.
         stages: stages of the ring of samples.
         aligned: whether samples are copied by 16 bytes.
     """

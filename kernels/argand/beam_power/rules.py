@@ -11,8 +11,8 @@ from argand.frameworks.rules import stored
 def adapted(arrays: dict[str, Any], options: dict[str, Any]) -> Callable[[Any], None] | None:
     """Detect the conjugate beams where an operand is a conjugate view, or the larger one of two.
 
-    They have the same powers, and the Stokes parameter V with the other sign. Of an operand that
-    is none the conjugate is copied. The sign of beams leaves what is detected as it is.
+    They have the same powers, and the Stokes parameter V with the other sign. The conjugate of an
+    operand that is no conjugate view is copied. The sign of beams leaves what is detected as it is.
     """
     (w, _, w_is_conjugate), (x, _, x_is_conjugate) = (
         stored(arrays[name]) for name in ("weights", "samples")

@@ -28,8 +28,8 @@ _BLOCK_BYTES, _SHARED_BYTES = 1 << 20, 1 << 18
 """Most bytes of filtered samples that a thread transforms at a time, and fewest of those that cores
 share. The most leave L2, but not L3, as each block takes 10 us beside its arithmetic."""
 _TILE_BYTES = 1 << 19
-"""Bytes up to which the coefficients of all spectra of a block, of which NumPy's loops are longer,
-stay in a core's cache."""
+"""Bytes up to which the coefficients of all spectra of a block stay in a core's cache; NumPy's
+loops over those are longer."""
 _FEW = 1 << 16
 """Filtered samples of a call below which threads are not worth their start."""
 _MOST_KEPT, _MOST_KEPT_BYTES = 64, 1 << 20

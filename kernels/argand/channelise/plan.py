@@ -130,8 +130,8 @@ def check_plan(plan: ChannelisePlan, arch: Arch) -> None:
 def plan_channelise(problem: ChanneliseProblem, arch: Arch) -> ChannelisePlan | None:
     """Return the best plan of the kernel that the architecture can run; None where it has none.
 
-    That is at fp64, beyond the kernel's lengths and taps, and for real samples of which a spectrum
-    begins with an odd one.
+    It has none at fp64, beyond the kernel's lengths and taps, and for real samples where a spectrum
+    begins at an odd sample.
     """
     if problem.precision.name == "fp64":
         return None

@@ -60,7 +60,7 @@ class SingleThreadPlan:
         return coefficients + max(samples, self.spectra * (bins | 1) * 8)
 
     def blocks(self, arch: Arch) -> int:
-        """Return the least blocks of a multiprocessor, which limit a thread's registers."""
+        """Return the fewest blocks of a multiprocessor, which limit a thread's registers."""
         return max(1, min(_BLOCKS, arch.resident_blocks(self.shared_bytes)))
 
     def __str__(self) -> str:

@@ -58,8 +58,8 @@ def contract(
             merged by views; where strides do not allow that, the operand is copied.
         conj_a, conj_b: conjugate the operand, which costs nothing.
         scale: a number, by which the kernel multiplies; or an array that broadcasts to the result,
-            by which it is multiplied afterwards. An array counts among the data, of which the
-            result has its type, a number does not.
+            by which it is multiplied afterwards. An array counts among the data that decide the
+            result's type, a number does not.
         bias: a number or an array, as of the scale, added after it; by the kernel where the scale
             is a number.
         conj: conjugate the result, which costs nothing.

@@ -106,8 +106,8 @@ def _waiting(warps: int) -> float:
 def _block_warps(radices: tuple[int, ...]) -> tuple[int, ...]:
     """Return the numbers of warps of a convolution that a block computes for many rows.
 
-    Beside those of `WARPS` those whose threads have as many butterflies of the first stage each:
-    20 x 20 x 16 takes 5 or 10, of which no thread idles (`butterfly_order`).
+    Beside `WARPS` those counts with which each thread has as many butterflies of the first stage:
+    20 x 20 x 16 takes 5 or 10, so that no thread idles (`butterfly_order`).
     """
     first = prod(radices[1:])
     return tuple(

@@ -169,7 +169,7 @@ class HankelPlan:
         return cached + (self.num_k_tiles - 2 * cached + 3) // 4 * 2
 
     def bias_step(self, precision: Precision) -> float:
-        """Return by how much the bias compensation falls from one number of the table to the next.
+        """Return the fall of the bias compensation from one number of the table to the next.
 
         Every MMA from its own k-tile on truncates the sum that a high-order product is in.
         """

@@ -42,7 +42,7 @@ FEW_NUMBERS = 4096
 hold a table for many rows. It lies between drawn problems on an H200 where cuFFT was faster and
 larger ones where ours was (`python -m argand tune dft` times both)."""
 SHORT = range(41, 1025)
-"""Lengths of which few rows are convolutions of least latency, where a prime factor is above
+"""Lengths at which few rows are convolutions of the lowest latency, where a prime factor is above
 `FAST_PRIME`."""
 
 

@@ -31,7 +31,7 @@ FAST_PRIME = 23
 """Largest prime factor of lengths at which cuFFT, its kernels not known, goes first: measured on an
 H200 at 16 to 1000, 1024, 4095 and 4096. `argand.tune_dft` measures another card."""
 LIBRARY_PRIME = 127
-"""Largest prime of which cuFFT has a butterfly; larger ones take it a convolution."""
+"""Largest prime that cuFFT has a butterfly for; it computes larger ones by a convolution."""
 _ONCE_PRIME, _ONCE_LENGTH = 31, 12_000
 """Largest prime, from 29 on, whose powers take cuFFT no longer than the prime does, and the longest
 such transform. There, beside primes up to `FAST_PRIME`, cuFFT is faster but for dense products."""

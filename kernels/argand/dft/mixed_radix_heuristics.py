@@ -121,7 +121,7 @@ def mixed_radix_time(plan: MixedRadixPlan, memory: float = 1.0) -> float:
 
 
 def _time(plan: MixedRadixPlan, blocks: int) -> float:
-    """Return the estimated time of a plan of which a multiprocessor holds some blocks.
+    """Return the estimated time of a plan, given the blocks that a multiprocessor holds.
 
     Threads that have a butterfly hide the latency of memory and of each other's instructions, and
     numbers in flight that of loads. Results are lines of the numbers before the last radix. The

@@ -102,7 +102,7 @@ class CallPlan:
     def _take_type_of_result(self, arrays: tuple[Any, ...]) -> None:
         """Plan the type that the operation's result has for arrays of torch and JAX.
 
-        Raises ValueError for those of which the call would make others.
+        Raises ValueError for arrays that the call would convert or copy.
         """
         if {"torch", "jax"}.isdisjoint(map(framework_of, arrays)):
             return

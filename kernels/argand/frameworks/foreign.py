@@ -30,7 +30,8 @@ def is_cuda_tensor(x: Any) -> bool:
 def may_be_on_gpu(x: Any) -> bool:
     """Return whether x, the array of `argand.Pairs` or a packed operand may be on a GPU.
 
-    Arrays of JAX may be where it has one, those of which only DLPack is known anywhere.
+    An array of JAX may be on a GPU where JAX has one; an array that is known by DLPack alone may
+    always be.
     """
     if hasattr(x, "backend_data"):
         return bool(x.device.backend == "cuda")
@@ -109,7 +110,7 @@ def _call_library(call: ForeignCall, arrays: Mapping[str, Any], options: dict[st
 
 
 def _unmasked(arrays: Mapping[str, Any]) -> dict[str, Any]:
-    """Return NumPy's arrays in place of its masked ones, of which no element may be masked."""
+    """Return NumPy's arrays in place of its masked ones, in which no element may be masked."""
     for name, x in arrays.items():
         refuse_masked(name, x)
     masked = (name for name, x in arrays.items() if framework_of(x) == "masked")

@@ -1,6 +1,6 @@
 """Repeated calls on CUDA tensors of torch, from the call cache by their addresses alone.
 
-The cache is that of calls on CuPy's arrays, of which none is made here: to make one takes the host
+The cache is that of calls on CuPy's arrays. None of those is made here: to make one takes the host
 longer than a small product takes the card.
 """
 
@@ -43,7 +43,7 @@ from argand.runtime.driver.current_stream import OnStream
 
 _NAMES = ("float32", "float64", "complex64", "complex128")
 KINDS = {dtype: kind for dtype, kind in TYPES.items() if kind.name in _NAMES}
-"""Types of which calls on tensors give the same results as calls on CuPy's arrays."""
+"""Types for which calls on tensors give the same results as calls on CuPy's arrays."""
 RESULTS = {kind.name: dtype for dtype, kind in KINDS.items()}
 """Types of results as the call cache names them."""
 _Tensor, _Parameter = torch.Tensor, torch.nn.Parameter

@@ -238,7 +238,7 @@ def _half_tensor(found: Any) -> Any:
     parts = _tensor(found.array, bf16=found.format == "bf16")
     if found.format != "fp16":
         return parts
-    if not parts.numel():  # whose strides may be any, of which torch makes no complex tensor
+    if not parts.numel():  # its strides may be such that torch makes no complex tensor of it
         return parts.new_empty(parts.shape[:-1], dtype=torch.complex32)
     return torch.view_as_complex(parts)
 

@@ -139,7 +139,7 @@ def on_stream_of_xla(call: Callable[[], Any], arrays: Mapping[str, Any]) -> Any:
     other streams that read it. Where operands are CuPy's own, XLA's stream waits for what CuPy has
     queued; where the result is CuPy's, CuPy's stream waits for XLA's.
 
-    Raises TypeError for arrays of JAX on several devices, of which each has a stream.
+    Raises TypeError for arrays of JAX on several devices, since each device has a stream.
     """
     placed = {name: x.devices() for name, x in arrays.items() if isinstance(x, jax.Array)}
     devices = set().union(*placed.values())

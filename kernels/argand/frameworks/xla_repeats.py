@@ -1,7 +1,7 @@
 """Calls that XLA makes on a GPU, repeated from the call cache by addresses of buffers alone.
 
-The cache is that of calls on CuPy's arrays, of which only the first call of a form makes some: to
-make them, and to have CuPy work on XLA's stream, takes the host longer than to launch the kernels.
+The cache is that of calls on CuPy's arrays. Only the first call of a form makes some: to make them,
+and to have CuPy work on XLA's stream, takes the host longer than to launch the kernels.
 """
 
 from __future__ import annotations

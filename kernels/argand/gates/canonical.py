@@ -149,7 +149,7 @@ def _known_form(data: bytes, targets: tuple[int, ...], controls: tuple[int, ...]
 def _form(given: Array, targets: tuple[int, ...], controls: tuple[int, ...]) -> GateForm:
     """Return the form of a matrix: no idle targets, controls apart, targets in ascending order.
 
-    Of a diagonal matrix the diagonal alone is taken apart.
+    Only the diagonal of a diagonal matrix is taken apart.
     """
     changed, places = changed_bits(given), np.argsort(targets)
     entries = permuted(given if changed else np.diagonal(given), places)

@@ -186,7 +186,7 @@ class CircuitSearch:
     ) -> list[CircuitPlan]:
         """Return plans by wide beams, where a short search's plan is near the ``least`` time.
 
-        Plans are with phases apart or without; the kind of which the best plan is slower has to be
+        There are plans with phases apart and without; the kind whose best plan is slower has to be
         nearer (`_ALIKE`).
         """
         if not shared:

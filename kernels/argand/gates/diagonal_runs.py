@@ -34,7 +34,7 @@ class GateRun:
 
     Attributes:
         gate: their product.
-        numbers: theirs in the circuit, ascending.
+        numbers: their numbers in the circuit, ascending.
     """
 
     gate: Gate
@@ -63,8 +63,8 @@ def diagonal_runs(qubits: int, gates: Sequence[Gate]) -> list[GateRun]:
 def split_phases(runs: Sequence[GateRun]) -> list[GateRun]:
     """Return the same circuit, its diagonal gates on two qubits as controlled phases.
 
-    Each is that and a phase of each qubit, of which those that follow each other are one. Passes
-    need only one qubit of a controlled phase in their tile.
+    Each becomes a controlled phase and a phase of each qubit; phases that follow each other are
+    one. Passes need only one qubit of a controlled phase in their tile.
     """
     found: list[GateRun] = []
     phases: dict[int, int] = {}  # where the phase of a qubit is that commutes with all since

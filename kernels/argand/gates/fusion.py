@@ -32,7 +32,7 @@ Cost = Callable[[tuple[int, ...]], float]
 """Predicted seconds of a pass over the state for a gate on these qubits."""
 
 NextPasses = dict[tuple[int, tuple[int, ...]], list[GrowingPass]]
-"""Passes that may come next, by how many and by the gates that wait for nothing."""
+"""Passes that may come next, by their number and by the gates that wait for nothing."""
 
 
 @dataclass(frozen=True)

@@ -99,7 +99,7 @@ class Roles:
 
 
 def controls_in_tile(controls: Sequence[int], item: int, *, sectors: bool = False) -> list[int]:
-    """Return the controls of which a tile has both values: those within a chunk, or a sector.
+    """Return the controls whose two values are both in a tile: those within a chunk, or a sector.
 
     Memory takes as long for half of a sector as for all of it.
     """

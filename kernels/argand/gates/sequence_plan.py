@@ -57,7 +57,7 @@ GATE = np.dtype(
 )
 """A gate: where it lies in a tile, its kind, and its number among phases or among the others."""
 MOST_GATES = 128
-"""Gates of a sequence with its phases, of which a table has eight qubits."""
+"""Gates of a sequence, its phases included; a table of phases has eight qubits."""
 SEQUENCE_ARGUMENTS: Fields = (
     *ARGUMENTS, ("const void*", "gates"), ("const void*", "phases"), ("int64", "count"),
     ("int64", "products"), ("int64", "step_offset[2]"),

@@ -37,8 +37,8 @@ from argand.gates.truncation import compensated, sequence_bias
 from argand.runtime.plan import PlanError
 
 _VECTORS = (0, 1, 2, 4, 3, 6, 7, 5, 1, 2, 4, 3, 6)
-"""Bits 4 to 6 of an address that each place changes: powers of a generator of GF(8), of which
-neighbouring three are independent."""
+"""Bits 4 to 6 of an address that each place changes: powers of a generator of GF(8), so that any
+three neighbours are independent."""
 
 
 @dataclass(frozen=True)

@@ -48,7 +48,7 @@ def block_memory(form: GateForm, precision: Precision, library_bytes: int) -> Bl
 
 
 def columns_within(form: GateForm, memory: BlockMemory, columns: int) -> int:
-    """Return of how many columns blocks are, all of them without a limit.
+    """Return the number of columns of a block; it is ``columns`` where memory is not limited.
 
     Raises WorkspaceError where the smallest blocks take more than is allowed.
     """

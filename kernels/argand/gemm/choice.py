@@ -57,7 +57,7 @@ class GemmChoice:
     def computed_at(self, precision: Precision) -> Precision:
         """Return the precision whose kernels compute a product at ``precision``.
 
-        Raises PlanError for ``in_tf32`` at a precision of which tf32 has no kernels.
+        Raises PlanError for ``in_tf32`` at a precision that has no kernels in tf32.
         """
         if not self.in_tf32:
             return precision

@@ -33,7 +33,7 @@ def multiplication(problem: GemmProblem) -> Callable[..., Array]:
     """Return a function that computes op(A) op(B) of two operands, perhaps into a third array.
 
     It depends on the sizes of one product alone, so that a part of a batch has the bits of the
-    whole. Of single matrices GEMM, by NumPy's ``dot``, takes less time.
+    whole. For single matrices GEMM, by NumPy's ``dot``, takes less time.
     """
     m, n, k = problem.m, problem.n, problem.k
     if problem.batch_shape and min(m, n, k) > 1 and has_avx512_kernels():

@@ -1,9 +1,9 @@
 """The choice among candidate plans of a product on a GPU, by their estimated times.
 
 `choose` lists the candidates (`candidates`), drops those that take more workspace than is allowed
-(`choice_workspace`), and takes the one of the least estimated time, of which each family has a
-model (`heuristics` of `sm90`, `sm80` and `fma`). A tuned plan comes first
-(`tuned.chosen`). Nothing here needs a GPU or CuPy.
+(`choice_workspace`), and takes the one with the least estimated time. Each family has a model of
+time (`heuristics` of `sm90`, `sm80` and `fma`). A tuned plan comes first (`tuned.chosen`). Nothing
+here needs a GPU or CuPy.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def _fastest_beside_tf32(
 def _same_tile_in_16_bits(
     in_tf32: _Timed, question: Question, sm_count: int, memory: float
 ) -> _Timed:
-    """Return what takes the place of a plan of mma.sync in tf32, after its seconds.
+    """Return the choice that takes the place of a plan of mma.sync in tf32, after its seconds.
 
     That is the same tile in as many slices at bf16, which reads the same numbers and has half as
     many MMAs, unless it is illegal there or its estimate is beyond `SAME_TILE`.

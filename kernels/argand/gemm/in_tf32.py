@@ -54,9 +54,9 @@ def tf32_margin(
 ) -> float:  # fmt: skip
     """Return the factor within which a plan of 16 bits counts as no faster than one in tf32.
 
-    ``family`` and ``tf32_family`` are theirs; ``packs`` says that it packs the row operand, too,
-    ``same_plan`` that the other does alike; ``seconds`` are its estimate.
-    At two terms the estimates are fitted to the same times but for short calls.
+    ``family`` and ``tf32_family`` are their families; ``packs`` says that it packs the row operand,
+    too, ``same_plan`` that the other does alike; ``seconds`` are its estimate. At two terms the
+    estimates are fitted to the same times but for short calls.
     """
     if precision.terms > 1:
         beside_mma = family == "wgmma" and tf32_family == "mma.sync"

@@ -9,7 +9,7 @@ SAME_K_BYTES = 10e12
 """Bytes a second that L2 gives all multiprocessors together: of tiles that are at the same k, whose
 loads of the same lines it serves at once."""
 DIFFERENT_K_BYTES = 8.7e12
-"""The same of tiles at different k, of which those of a slice alone share lines: split-K slices,
+"""The same for tiles at different k, where only tiles of one slice share lines: split-K slices,
 slices of a cluster and tiles of stream-K alike."""
 UNALIGNED_BYTES = 7e12
 """The same of operands whose lines are not multiples of its sectors, 32 bytes."""

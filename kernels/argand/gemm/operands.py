@@ -49,7 +49,7 @@ def on_gpu(x: Any) -> bool:
 def native_pairs(precision: Precision, x: Any, backend: Backend) -> Any:
     """Return x as a backend reads it: arrays, and pairs only where its kernels read them.
 
-    Kernels read pairs of the 16-bit format of which the precision multiplies one term, and of int8,
+    Kernels read pairs of the precision's own 16-bit format where it has one term, and of int8,
     which each of these formats holds (``READS_PAIRS``); all others become complex64, which holds
     each of them exactly.
     """

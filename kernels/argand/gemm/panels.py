@@ -20,7 +20,7 @@ from argand.gemm.question import GemmSizes, OperandTraits, Question
 from argand.runtime.memory.workspace_limit import WorkspaceError
 
 _UNIT = 64
-"""Lines of which those of a panel are a multiple."""
+"""The lines of a panel are a multiple of this number."""
 _WORSE = 2
 """Times the least estimate from which on no smaller panels are candidates."""
 
@@ -124,7 +124,7 @@ def _cuts(question: Question) -> Iterator[Iterable[Panels]]:
 
 
 def _squares(panels: Panels) -> Iterator[Panels]:
-    """Yield panels of which rows or columns are halved, whichever are more."""
+    """Yield panels with their rows or columns halved, whichever are more."""
     while max(panels.rows, panels.columns) > _UNIT:
         if panels.rows >= panels.columns:
             panels = replace(panels, rows=_half(panels.rows))

@@ -65,7 +65,7 @@ def _prepare_within_limit(
 
 
 def _sufficient_workspace(needed: int, refused: int, device: int, form: ProductForm) -> int:
-    """Return a workspace that suffices, found from one of which less is ``refused``.
+    """Return a workspace that suffices, searched from ``needed``; ``refused`` bytes do not suffice.
 
     It is that of the launches, unless they are only found where more is allowed.
     """

@@ -43,7 +43,7 @@ def herk(
     out: Any = None,
     kernels: Family | None = None,
 ) -> Any:
-    """Compute alpha op(a) op(a)^H + beta c, of which the lower triangle alone is computed.
+    """Return alpha op(a) op(a)^H + beta c, of which only the lower triangle is computed.
 
     The result is Hermitian to the bit and its diagonal has an imaginary part of exactly zero.
 

@@ -93,7 +93,7 @@ def calls_of_numpy(
 ) -> tuple[Callable[..., None], list[tuple[Any, ...]]]:
     """Return herk of NumPy's BLAS, and its arguments for each of some matrices.
 
-    They name contiguous memory of operands and of products, of which herk computes the lower
+    They name contiguous memory of operands and of products; herk computes the products' lower
     triangles.
     """
     n, k, batch = products.shape[-1], operands.shape[-1 if op == "N" else -2], len(products)

@@ -35,7 +35,7 @@ mirror these."""
 _GROUP = 5
 """Most rows of a product that Haswell's kernels compute without a tile of 6 rows."""
 _MOST_GROUPED, _MOST_OPERANDS, _FEWEST_GROUPED, _FEWEST_NUMBERS = 4, 1 << 8, 16, 1 << 13
-"""Most k, most numbers of an operand, and fewest rows and numbers of results of complex128, of
+"""Most k, most numbers of an operand, and fewest rows and numbers of results of complex128 for
 which groups take less time than to mirror: each call of BLAS packs all columns again, which takes
 half as long as the product."""
 

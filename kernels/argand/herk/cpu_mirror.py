@@ -119,7 +119,7 @@ def _fill_from(start: int, square: Array) -> None:
 
 
 def fill_above(conjugates: Array, square: Array) -> None:
-    """Make contiguous matrices Hermitian, of which conjugates have the lower triangles.
+    """Make contiguous matrices Hermitian, given conjugates that have the lower triangles.
 
     They have the conjugates of these already. The diagonals of ``conjugates`` are real, with
     positive zeros.

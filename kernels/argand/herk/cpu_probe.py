@@ -1,4 +1,4 @@
-"""A probe of how many rows of Hermitian products BLAS makes Hermitian to the bit.
+"""A probe of the number of rows of Hermitian products that BLAS makes Hermitian to the bit.
 
 Where BLAS computes element (i, j) by the same steps as (j, i), both have the same bits but for the
 sign of the imaginary part. No library promises that, so it is seen by products of random numbers of
@@ -36,7 +36,7 @@ rows miss them once in 10^14, and products of more rows have as many pairs in ea
 def rows_seen(
     steps: Callable[[Array, Array], Any], n: int, k: int, op: Op, dtype: str, *, addresses: int = 1
 ) -> int:
-    """Return of how many rows and columns, from the first on, ``steps`` make Hermitian products.
+    """Return the number of first rows and columns of products that ``steps`` make Hermitian.
 
     ``steps`` write products (..., n, n) of contiguous operands, (..., n, k) after their op. A share
     of the operands begins at each of 1 or 2 addresses, which are a part of a number apart.

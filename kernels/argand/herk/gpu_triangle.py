@@ -124,7 +124,7 @@ def _some(a: Any, products: slice) -> Any:
 
 
 def _lines(a: Any, op: Op, rows: slice) -> Any:
-    """Return an operand of which op has these rows."""
+    """Return an operand whose op(a) has these rows."""
     if isinstance(a, Pairs):
         array = a.array[:, rows] if op == "N" else a.array[:, :, rows]
         return Pairs(array, a.format)

@@ -51,7 +51,7 @@ class Int8Problem:
     """A call for operands at any address.
 
     ``x`` is the layout of op(A) without its conjugation: rows by k, of numbers of 2 bytes. ``c`` is
-    None where beta is 0. Of a triangle ``c`` and ``out`` are one row each.
+    None where beta is 0. ``c`` and ``out`` of a triangle are one row each.
     """
 
     x: Layout

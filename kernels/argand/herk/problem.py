@@ -22,7 +22,7 @@ Form = Literal["full", "triangle"]
 """The form of a Hermitian result: a matrix, or its lower triangle row by row."""
 FORMS: tuple[Form, ...] = get_args(Form)
 FULL_PRODUCT = "full product by gemm, mirrored"
-"""The name in records of results of which both triangles are computed."""
+"""The name in records of results whose two triangles are both computed."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class HerkProblem:
 
     @property
     def product(self) -> GemmProblem:
-        """The product of A and A^H of which the lower triangle is this problem's result."""
+        """The product of A and A^H whose lower triangle is this problem's result."""
         assert self.precision is not None
         return GemmProblem(
             self.batch_shape, self.n, self.n, self.k, self.op, self.other_op, complex(self.alpha),

@@ -46,8 +46,8 @@ def solve_hermitian(
 
     Raises:
         ValueError: shapes that do not fit, n above 128, a wrong out or info.
-        TypeError: operands that are not numbers or do not fit complex128, or of which some are on a
-            GPU and others are not.
+        TypeError: operands that are not numbers or do not fit complex128, or that are only partly
+            on a GPU.
         numpy.linalg.LinAlgError: on the CPU without ``info``, a matrix that is not positive
             definite or not finite, with its index and the row of the pivot.
 

@@ -1,8 +1,8 @@
 """Several Hermitian systems of few rows on the CPU, as one system of a banded matrix.
 
 A call of LAPACK takes longer than the arithmetic of such a system. The matrices along the diagonal
-of a larger one make a band of as many diagonals as they have rows, whose Cholesky factors are
-theirs: what couples neighbours is zero and stays so.
+of a larger one make a band of as many diagonals as they have rows. Its Cholesky factors are those
+of the matrices: what couples neighbours is zero and stays so.
 """
 
 from __future__ import annotations

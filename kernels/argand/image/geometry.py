@@ -109,7 +109,7 @@ def centred(x: Array) -> Array:
 
 
 def _refuse_directions(s: Any, length: Any, arrays: Any) -> None:
-    """Raise ValueError for directions of which one is not finite or too long."""
+    """Raise ValueError where one of the directions is not finite or too long."""
     if not arrays.isfinite(s).all():
         raise ValueError("directions must be finite direction cosines")
     worst = int(length.argmax())

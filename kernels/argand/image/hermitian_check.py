@@ -73,7 +73,7 @@ def _triangles(n: int) -> tuple[Any, Any]:
 def is_small(apart: Any, entries: Any) -> bool:
     """Return whether the norm of few complex numbers is small beside entries, one a matrix.
 
-    It is half of what covariances may be apart from Hermitian, of which each has such an entry.
+    It is half of what covariances may differ from Hermitian ones, which all have such an entry.
     False also where squares may underflow or overflow.
     """
     # Python finds the least of few numbers in less time than NumPy.
@@ -86,7 +86,7 @@ def is_small(apart: Any, entries: Any) -> bool:
 
 
 def _square(x: Any) -> float:
-    """Return the squared norm of complex numbers, of which BLAS adds few up on one core."""
+    """Return the squared norm of complex numbers; BLAS adds few of them up on one core."""
     if x.size <= ONE_CORE_DOT:
         return float(np.vdot(x, x).real)
     return float(np.add.reduce(np.vecdot(x, x).real, None))
@@ -126,7 +126,7 @@ def _largest(x: Any, arrays: Any) -> Any:
 
 
 def not_hermitian(channel: int) -> ValueError:
-    """Return the error of a covariance that is none."""
+    """Return the error for a covariance that is not Hermitian."""
     return ValueError(
         f"covariances must be Hermitian, R[a, b] = conj(R[b, a]), but one of channel {channel} "
         f"differs from its conjugate transpose by more than {HERMITIAN:g} of its largest entry"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 Runs = list[tuple[int, int]]
-"""A mask over the bits of a number, and by how much they are shifted to the left."""
+"""A mask over the bits of a number, and the places by which they are shifted to the left."""
 
 
 def runs_to(places: Sequence[int]) -> Runs:

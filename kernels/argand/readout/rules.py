@@ -10,7 +10,7 @@ from argand.readout.problem import parse_pauli
 
 
 def adapted(arrays: dict[str, Any], _options: dict[str, Any]) -> None:
-    """Read what lies in memory, of which probabilities are the same."""
+    """Read what lies in memory, since its probabilities are the same."""
     arrays["state"], _, _ = stored(arrays["state"])
 
 

@@ -19,7 +19,7 @@ REAL_KINDS: Mapping[str, str] = MappingProxyType(
 )
 """The array type of each kind of real number; uint16 holds the bits of bf16, which has no type."""
 COMPLEX_KINDS = ("complex64", "complex128")
-"""Kinds of which the squared magnitude is the input."""
+"""Kinds whose squared magnitude is the input."""
 ELEMENT_BYTES: Mapping[str, int] = MappingProxyType(
     {FP64.name: 8, FP32.name: 4, FP16.name: 2, BF16.name: 2, "complex64": 8, "complex128": 16}
 )

@@ -36,7 +36,7 @@ def choose_vector(
 ) -> int:
     """Return the values of an access: ``most`` fill it, ``even`` never cross a row's edge.
 
-    ``few`` says whether rows are (`softmax.few_rows`).
+    ``few`` says whether there are few rows (`softmax.few_rows`).
     """
     if few:
         return even

@@ -40,8 +40,9 @@ and for approximate exponentials (True) their maximum in both forms."""
 _FEW_OTHERS_VALUES = 22
 """Values from which on a thread of whole complex accesses has fewer registers beside them."""
 _MORE_OTHERS_VALUES = {"log_softmax": (50,), "logsumexp": (34, 50, 52)}
-"""Values of which logarithms of complex rows have more registers beside them: in 80 or 96 registers
-ptxas spills 3 to 15 of them, and none beside 36 or 48 values or, in more registers, from 54 on."""
+"""Numbers of values beside which logarithms of complex rows need more registers: in 80 or 96
+registers ptxas spills 3 to 15 of them, and none beside 36 or 48 values or, in more registers, from
+54 on."""
 
 
 def check_softmax_plan(plan: RowPlan, form: SoftmaxForm, arch: Arch) -> None:

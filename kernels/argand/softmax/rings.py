@@ -48,7 +48,8 @@ _WIDENED_THREADS = ((480, 160), (512, 256), (576, 192))
 """Threads that reduce and that write, of exact exponentials of 16 bits, whose instructions bound a
 ring, those of registers without a value included."""
 CLUSTER_COLUMNS = 131072
-"""The longest rows of which a few go to clusters: these exchange sums without global memory."""
+"""The longest rows that go to clusters where there are few: these exchange sums without global
+memory."""
 LEAST_PART = 2048
 """Columns that are worth another block where multiprocessors are idle."""
 _ALONE_THREADS, _ALONE_COLUMNS, _ALONE_ROWS = 768, 43008, 8
@@ -125,7 +126,7 @@ def _divisors(sm_count: int) -> list[int]:
 
 
 def _has_room(form: SoftmaxForm, arch: Arch, columns: int, count: int, waiting: int) -> bool:
-    """Return whether ``count`` blocks hold their slices of rows, of which ``waiting`` wait."""
+    """Return whether ``count`` blocks hold their slices of rows while ``waiting`` of those wait."""
     needed = stages_bytes(form, -(-columns // count), load=_LOADED, epilogue=waiting)
     return needed <= ring_bytes(arch, 1)
 

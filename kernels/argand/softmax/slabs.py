@@ -13,7 +13,7 @@ from argand.softmax.formats import ELEMENT_BYTES
 from argand.softmax.plan import SoftmaxForm, slab_bytes, vector_for
 
 SHORT_COLUMNS = 256
-"""Up to here small whole accesses are faster than large ones of which some cross a row's edge."""
+"""Up to here small whole accesses are faster than large ones that in part cross a row's edge."""
 _BYTES = 4096
 """Most bytes of x or of the result that a warp holds of a slab."""
 _BYTES_FP32, _BYTES_16BIT = 8192, 6144
@@ -65,7 +65,7 @@ def is_cut(form: SoftmaxForm) -> bool:
 def ends_in_a_sector(form: SoftmaxForm, columns: int) -> bool:
     """Return whether written rows are no whole sectors, so that few lanes store parts of many.
 
-    Narrower results than x, of which lanes store less, were not measured.
+    Results narrower than x, where lanes store less, were not measured.
     """
     each = ELEMENT_BYTES[form.written]
     wide = form.operation != "logsumexp" and each >= ELEMENT_BYTES[form.input]

@@ -84,7 +84,7 @@ def solve(
     Raises:
         ValueError: shapes that do not fit, NaN or infinity, an unknown precision, a block or panel
             below 1.
-        TypeError: operands that are not numbers, or of which one alone is on a GPU.
+        TypeError: operands that are not numbers, or only one of them on a GPU.
         DeviceError: the device does not have the kernels.
         numpy.linalg.LinAlgError: a column without a pivot, a backward error that stays above
             4 sqrt(n) unit roundoffs after 5 steps of refinement, or an x beyond its type's range.

@@ -105,7 +105,7 @@ class ProductPlan:
 
     Attributes:
         columns: columns of x that a block multiplies.
-        splits: parts of A's columns, of which each has blocks of its own.
+        splits: parts of A's columns, each with blocks of its own.
         width: columns of A in a split.
         blocks: blocks of the grid.
     """

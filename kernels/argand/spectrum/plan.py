@@ -62,7 +62,7 @@ class SpectrumPlan:
 
     Attributes:
         transforms: transforms of a batch of segments, a filter bank's of one tap.
-        summed: segments of a group, of which a batch has whole ones; 0 where a batch is a part of
+        summed: segments of a group where a batch has whole groups; 0 where a batch is a part of
             one.
         detrended: whether trends are subtracted.
     """

@@ -31,7 +31,7 @@ have shorter k and an epilogue under the next mainloop."""
 _STACK_EPILOGUE_TILES = 4.8
 """Time of a consumer's epilogue while the other one multiplies, in stages of the mainloop."""
 _STACK_BYTE = 0.7
-"""Time of a byte that a multiprocessor reads from L2, of which it takes some 45 a clock."""
+"""Time of a byte that a multiprocessor reads from L2, at some 45 bytes a clock."""
 _PIECE, _AGAIN_BYTE = 2e5, 0.0025
 """Time in which the kernels of one more piece begin and end, and of a byte of planes that products
 read again under their mainloops (fitted on an H200; `benchmarks.workspace` times such calls)."""
@@ -53,7 +53,7 @@ def choose_pieces(problem: ModularProblem, device: Device, limit: int) -> list[P
 
 
 def most_slices(problem: ModularProblem, piece: Piece, limit: int) -> int:
-    """Return for how many split-K slices of a piece a workspace has room; it may be none."""
+    """Return the split-K slices of a piece that a workspace has room for; there may be none."""
     if piece.plane_groups > 1:
         return 1
     of_a, of_b, of_c = problem.parts(piece.k_parts)[0][1].piece_bytes(piece)

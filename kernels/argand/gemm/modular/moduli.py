@@ -1,4 +1,4 @@
-"""The moduli of exact products, and what follows from how many of them a precision takes.
+"""The moduli of exact products, and what follows from the number that a precision takes.
 
 All prime factors of a modulus p are 1 modulo 4, so there is an s with s^2 = -1 modulo p. Then the
 ring of Gaussian integers modulo p splits: z -> (re + s im, re - s im) turns a complex product into

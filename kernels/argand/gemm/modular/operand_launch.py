@@ -96,7 +96,7 @@ class OperandLaunch:
         self._norms: Address | None = None
         if self._plan.reading not in HELD:
             self._norms = reserve(8 * self._batches * x.rows * self._k_blocks)
-        #: Whether encoding holds transposed lines, of which it can add B' x of a proof.
+        #: Whether encoding holds transposed lines, so that it can add B' x of a proof.
         self.transposes = self._plan.reading in ("clustered lines", "across lines")
         # Else each warp that encodes reads the norms of all blocks of its line.
         self._exponents_known = in_parts or (

@@ -14,7 +14,7 @@ from argand.gemm.modular.problem import ModularProblem, Piece
 from argand.gemm.modular.product_plan import COLUMN_BLOCK
 
 _PANEL_UNITS = (COLUMN_BLOCK, 2 * COLUMN_BLOCK, 3 * COLUMN_BLOCK)
-"""Numbers of which the lines of panels are multiples: whole tiles of one plan or another."""
+"""The lines of panels are multiples of these numbers: whole tiles of one plan or another."""
 _MORE_PANELS = 3
 """Panels beyond the fewest that fit, so that whole waves of tiles can be found."""
 _MORE_PARTS = 2
@@ -183,7 +183,7 @@ def _k_parts(problem: ModularProblem, limit: int) -> Iterator[int]:
 
 
 def _fewest_parts(problem: ModularProblem, limit: int, piece: Piece) -> int | None:
-    """Return in how many parts of k, at least two, a piece fits; None where it does in none."""
+    """Return the number of parts of k, at least two, in which a piece fits; None if in none."""
     if _is_packed(problem) or problem.k_blocks == 1:
         return None
     limit -= _norm_bytes(problem)

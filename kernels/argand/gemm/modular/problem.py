@@ -170,11 +170,11 @@ class Piece:
         return -(-self.columns // COLUMN_BLOCK) * COLUMN_BLOCK
 
     def rows_of(self, batched: bool) -> tuple[int, ...]:
-        """Return which rows of A it takes, of which products where they have A's of their own."""
+        """Return the rows of A that it takes, with their products where each has its own A."""
         return self._lines(batched, self.first_row, self.rows)
 
     def columns_of(self, batched: bool) -> tuple[int, ...]:
-        """Return which columns of B it takes, of which products where they have their own."""
+        """Return the columns of B that it takes, with their products where each has its own B."""
         return self._lines(batched, self.first_column, self.columns)
 
     def _lines(self, batched: bool, first: int, lines: int) -> tuple[int, ...]:

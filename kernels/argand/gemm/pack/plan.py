@@ -17,7 +17,7 @@ _ROWS, _FEW_ROWS = 64, 16
 _FILLED_K = 1024
 """The least k at which panels that are not full take no longer than others."""
 ALONE_K = TILE // _FEW_ROWS
-"""Largest k, up to a multiple of 16, of which one block packs whole rows and finds their absmax."""
+"""Largest k, up to a multiple of 16, at which one block packs whole rows and finds their absmax."""
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ _CLUSTER_ROWS = 8
 
 
 def panel_cluster(plan: PackPlan, precision: Precision, pitch: int) -> int:
-    """Return how many blocks of a cluster pack a panel and exchange the absmax of its rows.
+    """Return the blocks of a cluster that pack a panel and exchange the absmax of its rows.
 
     A cluster has a power of two of blocks, so some may lie past the panel. It is 1 where more than
     a quarter would, where a panel is one block's or rows are not scaled, and where it has more
@@ -63,7 +63,7 @@ def _in_tiles_apart(
     plans: Sequence[PackPlan], precision: Precision, pitches: Sequence[int],
     matrices: Sequence[tuple[int, int]], sm_count: int,
 ) -> list[PackPlan] | None:  # fmt: skip
-    """Return the plans in the smallest tiles of which each has a multiprocessor of its own.
+    """Return the plans in the smallest tiles that have a multiprocessor each.
 
     A block alone leaves most of a multiprocessor idle, and the product waits for it. A panel is one
     block's, or a cluster's. None where rows are not scaled, or no such tile serves all sources.

@@ -162,8 +162,8 @@ def estimated_microseconds(
 def _read(plan: MmaPlan, m: int, n: int, costs: Costs) -> float:
     """Return the microseconds a byte in which memory gives a column of A and a row of B.
 
-    It gives whole lines, of which a run of a k-tile's numbers, 8 bytes each, touches one more than
-    it fills. Both operands of a triangle are one, which L2 holds from a row to its column.
+    It gives whole lines; a run of a k-tile's numbers, 8 bytes each, touches one line more than it
+    fills. Both operands of a triangle are one, which L2 holds from a row to its column.
     """
     if plan.triangle:
         return m / costs.bytes

@@ -113,7 +113,7 @@ class MmaPlan:
     def one_warp(self) -> bool:
         """Whether a group has one warp, which only plans of `one_tile` may have (`sm80.legality`).
 
-        It multiplies all of a triangle, of which it reads each row once.
+        It multiplies all of a triangle and reads each of its rows once.
         """
         return self.warps_m * self.warps_n == 1
 

@@ -135,7 +135,7 @@ def in_layout(
 
 
 MAX_BLOCK_ABSMAX_K = 256
-"""Largest k of a slice of which each block finds the absmax itself; its stages then hold it all."""
+"""Largest k of a slice whose absmax each block finds itself; its stages then hold it all."""
 
 
 def with_absmax(plan: MmaPlan, precision: Precision, arch: Arch, k: int) -> MmaPlan:

@@ -220,8 +220,8 @@ class WgmmaCall:
     def _descale(self, x: Planes, memory: Any, offset: int) -> int:
         """Return the address of the descale factors of planes.
 
-        Planes that were packed from 16-bit numbers have none; beside scaled planes theirs are 1,
-        at an offset of the call's memory.
+        Planes that were packed from 16-bit numbers have none; beside scaled planes their scales are
+        1, at an offset of the call's memory.
         """
         if x.descale or not self._scaled:
             return x.descale

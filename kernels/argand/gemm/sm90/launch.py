@@ -102,7 +102,7 @@ class WgmmaLaunch:
     def _overlaps(self) -> bool:
         """Whether the kernel begins while the one before ends.
 
-        A microsecond less is nothing of large products, of which some take longer then.
+        A microsecond less is nothing for large products, and some of them take longer then.
         """
         x = self._problem
         numbers = x.batch * (x.rows * x.k + x.columns * x.k + x.rows * x.columns)

@@ -14,7 +14,7 @@ _PACK_BYTES = 4.3e12
 _SCALED_PACKING = 1.3
 """Factor of packing rows whose absmax is found first."""
 _SCALED_BLOCK = 9e-9
-"""Least seconds of a block of those, of which a short k leaves most of a tile empty."""
+"""Least seconds of a block of those, where a short k leaves most of a tile empty."""
 _LAUNCH = 1.23e-6
 """Seconds of a call with one launch that does nothing."""
 _PACK_LAUNCH, _PLANAR_WAIT = 1e-6, 0.5e-6

@@ -17,7 +17,7 @@ from argand.runtime.plan import is_legal
 
 # Tiles by number of terms, for an interleaved or half row operand and for a planar one: warpgroups
 # of 64 rows, block_n, block_k (of 16 bits, but beside fp32 pairs, half of what it becomes), stages.
-# Of 240 registers a thread, accumulators take block_n at one term and 3 / 2 block_n at two, where
+# A thread has 240 registers: accumulators take block_n at one term and 3 / 2 block_n at two, where
 # the MMAs of one part at a time have a set of their own; fragments need some of the rest.
 _ONE_TERM = (
     WgmmaPlan(2, 128, 32, 3), WgmmaPlan(2, 96, 32, 3), WgmmaPlan(2, 64, 32, 4),
@@ -106,7 +106,7 @@ _CLUSTERED_STAGES = 4
 def with_cluster(plan: WgmmaPlan, precision: Precision, blocks: int) -> WgmmaPlan | None:
     """Return the plan with the k of a tile cut among a cluster, None where none is legal.
 
-    What its blocks receive takes shared memory of stages, of which short slices need fewer.
+    What its blocks receive takes shared memory from stages; short slices need fewer of those.
     """
     for stages in range(plan.stages, _CLUSTERED_STAGES - 1, -plan.k_warpgroups):
         one = replace(plan, cluster=blocks, stages=stages)
@@ -126,9 +126,9 @@ def with_rounded_rows(plan: WgmmaPlan, precision: Precision) -> WgmmaPlan:
     """Return the plan with the stages of a row operand that is rounded to 16 bits as it is read.
 
     Its columns take half as many bytes as at tf32. 64 k-major rows have stages of twice the k, so
-    that memory reads pieces of 512 bytes. Of 128 m-major rows a block has no more in flight than
-    at tf32: else multiprocessors near memory take its rate from the others, and the last block ends
-    later.
+    that memory reads pieces of 512 bytes. With 128 m-major rows a block has no more in flight than
+    at tf32: otherwise multiprocessors near memory take its rate from the others, and the last block
+    ends later.
     """
     rounds = plan.storage == "fp32" and precision.terms == 1 and precision.operand.bytes == 2
     if not rounds or plan.triangle:

@@ -281,7 +281,7 @@ def key_of_array(
 
 
 def _forms_in(key: Key, count: int) -> list[Form | None]:
-    """Return the forms, as `CallCache.look` has them, of which `CallCache.repeat` made a key."""
+    """Return the forms, as `CallCache.look` has them, from which `CallCache.repeat` made a key."""
     forms: list[Form | None] = []
     parts = iter(key[1:])
     for first in islice(parts, count):

@@ -84,7 +84,7 @@ class DeviceCallPlan:
         self._addresses_of: Addresses | None = None
         if stream_run is not None:
             _, self._start, self._addresses_of = stream_run
-        # By the identities of arrays, of which nothing but the shape can change while they live.
+        # By the identities of arrays: while they live, nothing but their shape can change.
         self._known: dict[tuple[int, ...], _Places] = {}
         self._references: dict[tuple[int, ...], list[Any]] = {}
 

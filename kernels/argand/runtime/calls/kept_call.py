@@ -60,8 +60,8 @@ class KeptCall(NamedTuple):
 
     ``forbidden`` has the operands that the result must not overlap: the operand's index, between
     which two distances from the result it overlaps, and whether it may be the result. There are
-    none where callers give no result. ``result_bytes`` are those of a result that is an array; 0 of
-    one that is none, or empty. ``stream_run`` has ``run`` where that takes a stream.
+    none where callers give no result. ``result_bytes`` are those of a result that is an array; 0
+    where it is no array, or empty. ``stream_run`` has ``run`` where that takes a stream.
     """
 
     run: Run

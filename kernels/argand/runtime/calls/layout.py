@@ -20,7 +20,7 @@ def device_of(array: Any, *others: Any) -> Any:
 
     Where the current stream is captured, arrays that the call makes there are the graph's.
 
-    Raises TypeError where another array, of which some may be None, is on another GPU: a kernel
+    Raises TypeError where one of the other arrays, if it is not None, is on another GPU: a kernel
     that reads memory of a GPU that is no peer ends CUDA in the process.
     """
     index = int(array.device.id)

@@ -53,7 +53,7 @@ class StagedCallPlan:
         self._plan = DeviceCallPlan(cache, call, (rows,))
         #: The GPU, and what runs there.
         self.device, self.chosen = self._plan.device, self._plan.chosen
-        #: The operation may reduce the axis, of which the result has then none.
+        #: The operation may reduce the axis; the result then lacks it.
         result = self._plan.queue((rows, None))
         self._keeps_axis = result.ndim == x.ndim
         self._result_of_rows = result.shape, result.dtype

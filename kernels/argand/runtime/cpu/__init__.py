@@ -1,1 +1,1 @@
-"""Calls on NumPy arrays: caches and memory of theirs, threads, BLAS and LAPACK."""
+"""Calls on NumPy arrays: their caches and memory, threads, BLAS and LAPACK."""

@@ -10,7 +10,7 @@ MOST_BYTES = 1 << 24
 """Bytes that are kept for all forms and threads."""
 _FORM_BYTES = 1 << 13
 """Bytes that are counted for each memory beside those that its form gives: its views and Python's
-other objects, of which a form of few numbers has more than of numbers."""
+other objects, which take more than the numbers where a form has few."""
 
 
 class KeptMemory(list[_Memory], Generic[_Memory]):

@@ -19,7 +19,7 @@ DEPENDENT = 6
 
 
 class _Attribute(ctypes.Structure):
-    """CUlaunchAttribute: its value is a union of 64 bytes, of which these attributes are an int."""
+    """CUlaunchAttribute: its value is a union of 64 bytes; these attributes are its int."""
 
     _fields_ = (
         ("id", ctypes.c_uint), ("padding", ctypes.c_uint),

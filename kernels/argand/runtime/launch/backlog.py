@@ -30,7 +30,7 @@ longer pause of the host the GPU has reached it whatever it does now."""
 _REFUSED_SECONDS = 1.0
 """Seconds until the next try where the driver refuses a mark, as in a thread without a context."""
 _WORDS = 1024
-"""Marks with a word of their own. Of two that share one, one may seem to lag, for an answer."""
+"""Marks with a word of their own. Where two share a word, one may seem to lag for one answer."""
 _MOST_STREAMS = 256
 """Streams whose backlogs are kept for further forms of calls."""
 

@@ -5,7 +5,7 @@ host (`runtime.launch.backlog`) and its kernels may begin early: these are launc
 Each graph holds the addresses of one call. Where none holds a call's addresses, the least recently
 used graph of several kernels gets them; a single kernel is launched by itself, until its addresses
 have come again. Where the process has as many graphs as it may, forms that have launched nothing
-for a second give theirs up.
+for a second give their graphs up.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class LaunchGraph:
     ) -> None:
         ensure_context()  # without one the driver does not refuse: it crashes
         driver = driver_bindings()
-        # CUDA 12 has two functions, of which the second takes the kinds of edges.
+        # CUDA 12 has two functions; the second takes the kinds of edges.
         connect = getattr(driver, "cuGraphAddDependencies_v2", driver.cuGraphAddDependencies)
         graph = checked(driver.cuGraphCreate(0))
         destroy_with(self, driver.cuGraphDestroy, graph)
@@ -105,7 +105,8 @@ def _edge(*, overlaps: bool) -> Any:
 def _room_for_one(most: int) -> bool:
     """Return whether the process may have one more graph, of ``most``.
 
-    Where it has all of them, forms that lie idle give theirs up, looked for once in their second.
+    Where it has all of them, forms that lie idle give their graphs up; such forms are searched for
+    once a second.
     """
     global _looked_for_idle
     if len(_alive) < most:

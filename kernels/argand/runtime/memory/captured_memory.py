@@ -141,7 +141,7 @@ def capture_of(stream: int) -> Capture | None:
     if not is_captured(stream):
         return None
     driver = driver_bindings()
-    # CUDA 12 has several functions, of which the last allows for the kinds of edges.
+    # CUDA 12 has several functions; the last allows for the kinds of edges.
     info = getattr(driver, "cuStreamGetCaptureInfo_v3", driver.cuStreamGetCaptureInfo)
     error, _, number, graph, *_ = info(stream)
     if error:

@@ -27,7 +27,8 @@ _kept: dict[tuple[int, int, int], tuple[int, int]] = {}
 """Address and bytes, by device, stream and thread."""
 _arrays: list[Any] = []
 """All arrays that were ever kept. Graphs may hold the addresses of outgrown ones, which are smaller
-together than the last one. Of threads that begin to share a stream each may have made one."""
+together than the last one. Each of several threads that begin to share a stream may have made
+one."""
 
 
 def stream_key(stream: int) -> tuple[int, int]:

@@ -87,7 +87,7 @@ _LIMIT = _Limit(os.environ.get(VARIABLE))
 
 
 class _Held(local):
-    """Bytes of workspace that a thread's call holds while it makes calls of which it is made."""
+    """Bytes of workspace that a thread's call holds while it makes the calls it consists of."""
 
     nbytes = 0
 
