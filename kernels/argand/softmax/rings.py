@@ -27,8 +27,9 @@ _COLUMNS, _COLUMNS_UNALIGNED = {4: 32768, 2: 81920}, 65536
 hold them; the second of packed unaligned rows, which a cluster would stage."""
 _LOADED, _WAITING, _WAITING_FEW = 2, 5, 3
 """Least slices in shared memory: those that are loaded, and those that wait for their sum; the last
-of widened values and of few rows. Fewer are slower (docs/tables/softmax-rings.md), and more leave
-smaller slices, of more blocks that wait for each other."""
+of widened values and of few rows. Fewer are slower
+(docs/experiments/2026-11-22-softmax-wide-rows.md), and more leave smaller slices, of more blocks
+that wait for each other."""
 _BUSY, _MANY_ROWS, _MANY_BYTES = 0.95, 16, 512 << 10
 """Smallest fraction of the multiprocessors that a ring takes, and the rows of each team of blocks
 from which on it may take fewer than all. The last are the bytes of x for each multiprocessor, those
