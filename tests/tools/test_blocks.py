@@ -11,7 +11,6 @@ from argand import PRECISIONS
 from benchmarks.harness.recorded import read_rows, timed_rows
 from tools.docs.blocks import fill_tables
 from tools.docs.product_tables import BATCHED, LARGE, SMALL
-from tools.docs.transform_tables import three_kernel_beside_cufft
 from workflow.records import BenchmarkRecord, Record
 
 PAGE = "before\n<!-- table: {} -->\nold\n<!-- end -->\nafter\n"
@@ -147,24 +146,3 @@ def test_how_the_study_ran_past_midnight(tmp_path: Path) -> None:
     assert "| calibrate | 1 | 4.00 | 4.00 | what this device can do | 4 |" in text
     assert "| run | 2 | 12.5 | 10.0 | square-8192 | 20 |" in text
     assert "| tabulate | 1 | 1.00 | 1.00 | results/tables | 21 |" in text
-
-
-def test_three_kernel_beside_cufft() -> None:
-    """The fastest of ours, and whose the choice takes; not where there is another kind of ours."""
-    rows = [
-        {"length": "14848", "plan": plan, "time_us": time_us, "error": "1e-7"}
-        for plan, time_us in (
-            ("cufft", "500"),
-            ("ThreeKernelPlan(1)", "900"),
-            ("ThreeKernelPlan(2)", "800"),
-        )
-    ]
-    others = [row | {"length": "13560"} for row in rows] + [
-        rows[0] | {"length": "13560", "plan": "TwoFactorPlan(1)"}
-    ]
-    (found,) = three_kernel_beside_cufft([*rows, *others])
-    assert (found["length"], found["factors"], found["by"]) == ("14848", "2^9 x 29", "two passes")
-    assert (found["ours (µs)"], found["ours x cuFFT"]) == ("800", "0.62")
-    (found,) = three_kernel_beside_cufft([row | {"length": "79507"} for row in rows])
-    assert (found["factors"], found["by"]) == ("43^3", "ours")
-    assert three_kernel_beside_cufft(rows[1:]) == []

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks.harness.recorded import Rows, plain_rows, read_rows
-from tools.docs.shown import shown_columns
+from benchmarks.harness.recorded import Rows, beside, plain_rows, read_rows, timed_rows
+from tools.docs.shown import shown_columns, text_table
 from workflow.tables.readable import ACCURACY, Column, markdown_table, number
 
 GATES = "h200-gates.csv", "h200-gates-custatevec.csv"
 """Single gates on 28 qubits: ours, and those of cuStateVec, which may be of another run."""
 CIRCUITS = (
-    "h200-circuits.csv", "h200-gates-20.csv", "h200-gates-20-alone.csv",
-    "h200-circuits-shared.csv", "h200-circuits-shared-20.csv",
+    "h200-circuits.csv", "h200-gates-20.csv", "h200-circuits-shared.csv",
+    "h200-circuits-shared-20.csv",
 )  # fmt: skip
-"""Circuits on 28 qubits, and on 20, which a CPU can run too; then ours whose gates share passes."""
+"""Circuits on 28 qubits, and on 20, which a CPU can run too, by libraries; then ours."""
 COSTS, SETTLING = "h200-gate-costs.csv", "h200-gate-settling.csv"
 
 
@@ -30,11 +30,29 @@ def circuit_rows(data: Path) -> Rows:
 
 
 def gates_table(data: Path) -> str:
-    """Return the gates and circuits of `benchmarks.gates`, with what became of the norm."""
+    """Return the single gates of `benchmarks.gates`, ours beside cuStateVec's."""
+    rows = timed_rows(gate_rows(data))
+    theirs = {row["workload"]: row for row in beside(rows)[1]}
+    return text_table([
+        {
+            "gate": own["workload"].removeprefix("gate-28q-"),
+            "ours (µs)": number(own["time_us_p50"]), "predicted (µs)": number(own["predicted_us"]),
+            "of limit (%)": number(100 * own["limit_fraction"]),
+            "cuStateVec (µs)": number(other["time_us_p50"]),
+            "×": f"{other['time_us_p50'] / own['time_us_p50']:.2f}",
+            "error": _small(own["rel_frobenius"]), "bound": _small(own["bound"]),
+            "norm drift": _small(own["norm_drift"]),
+            "cuStateVec's error": _small(other["rel_frobenius"]),
+        }
+        for own in beside(rows)[0] for other in [theirs[own["workload"]]]
+    ], "gate")  # fmt: skip
+
+
+def circuits_table(data: Path) -> str:
+    """Return the circuits of `benchmarks.gates`, with what became of the norm."""
     state = [column for column in ACCURACY if column.field in ("norm_drift", "fidelity")]
     columns = [*shown_columns(), *state, Column("algorithm", "how")]
-    rows = [*gate_rows(data), *circuit_rows(data)]
-    return markdown_table(columns, [row for row in rows if row["time_us_p50"]])
+    return markdown_table(columns, [row for row in circuit_rows(data) if row["time_us_p50"]])
 
 
 def gate_costs_table(data: Path) -> str:
@@ -83,12 +101,13 @@ def gate_cut_table(data: Path) -> str:
     return markdown_table(columns, plain_rows(data / "h200-gate-cut.csv"))
 
 
-def _small(text: str) -> str:
-    return number(float(text), scientific=True)
+def _small(value: str | float) -> str:
+    return number(float(value), scientific=True)
 
 
 GATE_TABLES: dict[str, Callable[[Path], str]] = {
     "h200-gates-all": gates_table,
+    "h200-circuits-all": circuits_table,
     "h200-gate-costs": gate_costs_table,
     "h200-gate-settling": settling_table,
     "h200-gate-truncation": gate_cut_table,

@@ -23,7 +23,7 @@ from tools.docs.exact_tables import SOLVE, SUITE
 from tools.docs.gate_tables import circuit_rows, gate_rows
 from tools.docs.product_tables import LARGE
 from tools.docs.shown import text_table
-from tools.docs.softmax_tables import SOFTMAX
+from tools.docs.summaries import SOFTMAX
 from tools.docs.transform_tables import transform_rows
 from workflow.tables.readable import number
 

@@ -21,7 +21,6 @@ from benchmarks.harness.recorded import (
 from tools.docs.gate_tables import circuit_rows, gate_rows
 from tools.docs.product_tables import BATCHED, LARGE, SMALL
 from tools.docs.shown import text_table
-from tools.docs.softmax_tables import SOFTMAX
 from tools.docs.study_tables import CPU, H200, H200_DEFAULT
 from tools.docs.transform_tables import plan_kind, transform_rows
 from workflow.tables.readable import number
@@ -86,6 +85,7 @@ def _peer_class(row: Row) -> str:
     return PRECISIONS[row["precision"]].peer_class
 
 
+SOFTMAX = "h200-softmax.csv"
 _SOFTMAX = ("fp32", "fp16", "bf16", "complex64")
 
 

@@ -12,14 +12,10 @@ from argand import PRECISIONS
 from argand.device import arch_for
 from argand.dft.heuristics import choose
 from argand.dft.legality import TMA_SM, wide_fits
-from argand.dft.method import method_for, prime_factors
-from argand.dft.plan import Plan
-from argand.dft.three_kernel import ThreeKernelPlan
-from argand.dft.two_pass import TwoPassPlan
+from argand.dft.method import method_for
 
 from benchmarks.harness.recorded import Row, Rows, plain_rows, read_rows, timed_rows
-from tools.docs.shown import shown_columns, text_table
-from workflow.tables.readable import Column, markdown_table
+from tools.docs.shown import text_table
 
 SUITES = ("h200-dft.csv", "h200-dft-primes.csv", "h200-dft-awkward.csv")
 """Files of `benchmarks.dft`, one a suite; the last has lengths with a large prime factor."""
@@ -29,21 +25,13 @@ _LIBRARY = "cuFFT"
 
 
 def transforms_table(data: Path) -> str:
-    """Return the benchmark of transforms, and what ran."""
-    columns = [*shown_columns(), Column("algorithm", "what ran")]
-    rows = _of_suites(data, SUITES[:-1])
-    return markdown_table(columns, [row for row in rows if row["time_us_p50"]])
+    """Return the lengths of the first two suites, ours beside cuFFT."""
+    return text_table(beside_cufft(_of_suites(data, SUITES[:-1])), "by", "what ran")
 
 
 def awkward_table(data: Path) -> str:
     """Return the lengths of large prime factors, ours beside cuFFT."""
     return text_table(beside_cufft(read_rows(data / SUITES[-1])), "by", "what ran")
-
-
-def factors_table(data: Path) -> str:
-    """Return three-kernel plans beside cuFFT, as `benchmarks.dft.plans` measured them."""
-    rows = three_kernel_beside_cufft(plain_rows(data / "h200-dft-factors.csv"))
-    return text_table(rows, "factors", "by")
 
 
 def earned_table(data: Path) -> str:
@@ -72,39 +60,6 @@ def beside_cufft(rows: Sequence[Row]) -> list[dict[str, str]]:
         for length in sorted(theirs.keys() & ours.keys())
         for own, other in [(ours[length], theirs[length])]
     ]  # fmt: skip
-
-
-def three_kernel_beside_cufft(rows: Sequence[Mapping[str, str]]) -> list[dict[str, str]]:
-    """Return a line for each length at which we have three-kernel plans alone.
-
-    "by" is whose the choice takes on Hopper: of two passes, which were not measured with them, too.
-    """
-    found: dict[int, list[Mapping[str, str]]] = {}
-    for row in rows:
-        found.setdefault(int(row["length"]), []).append(row)
-    lines = []
-    for length, some in sorted(found.items()):
-        theirs = [row for row in some if row["plan"] == _LIBRARY.lower()]
-        ours = [row for row in some if row["plan"].startswith(ThreeKernelPlan.__name__)]
-        if not (theirs and ours) or len(some) > len(theirs) + len(ours):
-            continue
-        other, own = theirs[0], min(ours, key=lambda row: float(row["time_us"]))
-        taken = choose(method_for(length), _PRECISION, arch_for(TMA_SM), wide=False).plan
-        lines.append({
-            "length": f"{length}", "factors": _powers(length),
-            "ours (µs)": f"{float(own['time_us']):.0f}",
-            "cuFFT (µs)": f"{float(other['time_us']):.0f}",
-            "ours x cuFFT": f"{float(other['time_us']) / float(own['time_us']):.2f}",
-            "error": f"{float(own['error']):.2e}", "cuFFT's": f"{float(other['error']):.2e}",
-            "by": _whose_choice(taken),
-        })  # fmt: skip
-    return lines
-
-
-def _whose_choice(plan: Plan | None) -> str:
-    if plan is None:
-        return _LIBRARY
-    return "two passes" if isinstance(plan, TwoPassPlan) else "ours"
 
 
 def earned(rows: Sequence[Mapping[str, str]]) -> list[dict[str, str]]:
@@ -143,13 +98,6 @@ def earned(rows: Sequence[Mapping[str, str]]) -> list[dict[str, str]]:
     ]  # fmt: skip
 
 
-def _powers(length: int) -> str:
-    """Return the length's prime factors."""
-    primes = prime_factors(length)
-    each = [(prime, primes.count(prime)) for prime in dict.fromkeys(primes)]
-    return " x ".join(f"{prime}^{power}" if power > 1 else f"{prime}" for prime, power in each)
-
-
 def plan_kind(row: Row) -> str:
     """Return the kernels' names: of "4093, butterfly: rader(...)" it is "butterfly"."""
     return str(row["algorithm"]).split(":")[0].split(", ")[-1]
@@ -175,6 +123,5 @@ def _of_suites(data: Path, suites: Sequence[str]) -> Rows:
 TRANSFORM_TABLES: dict[str, Callable[[Path], str]] = {
     "h200-transforms-all": transforms_table,
     "h200-transforms-awkward": awkward_table,
-    "h200-transforms-factors": factors_table,
     "h200-transforms-earned": earned_table,
 }
