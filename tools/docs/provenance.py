@@ -13,16 +13,26 @@ _DAY = len("2026-11-22")
 
 
 def recorded_table(data: Path, *names: str) -> str:
-    """Return a line for each file, linked from a page in docs/tables/, then the versions."""
+    """Return a line for each file, linked from a page in docs/tables/, then the versions.
+
+    Of files whose cases were drawn it has the seed too.
+    """
+    rows = {name: list(_rows_of(data / name)) for name in names}
+    drawn = any(row.get("seed") for said in rows.values() for row in said)
     lines = ["| recorded in | on | day |", "| --- | --- | --- |"]
+    if drawn:
+        lines = [lines[0] + " seed |", lines[1] + " ---: |"]
     versions = set[str]()
-    for name in names:
-        said = list(_rows_of(data / name))
+    for name, said in rows.items():
         versions |= {row["versions"] for row in said if row.get("versions")}
         days = sorted({row["timestamp"][:_DAY] for row in said if row.get("timestamp")})
         devices = sorted({row["device"] for row in said if row.get("device")})
         when = " and ".join(dict.fromkeys((days[0], days[-1]))) if days else "–"
-        lines.append(f"| [{name}](../data/{name}) | {', '.join(devices) or '–'} | {when} |")
+        line = f"| [{name}](../data/{name}) | {', '.join(devices) or '–'} | {when} |"
+        if drawn:
+            seeds = dict.fromkeys(str(row["seed"]) for row in said if row.get("seed"))
+            line += f" {', '.join(seeds) or '–'} |"
+        lines.append(line)
     with_versions = "".join(f"\nWith {found}.\n" for found in sorted(versions))
     return "\n".join(lines) + "\n" + with_versions
 
