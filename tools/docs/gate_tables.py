@@ -6,8 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks.harness.recorded import Rows, beside, plain_rows, read_rows, timed_rows
-from tools.docs.shown import shown_columns, text_table
-from workflow.tables.readable import ACCURACY, Column, markdown_table, number
+from tools.docs.shown import text_table
+from workflow.tables.readable import ACCURACY, PERFORMANCE, Column, markdown_table, number
 
 GATES = "h200-gates.csv", "h200-gates-custatevec.csv"
 """Single gates on 28 qubits: ours, and those of cuStateVec, which may be of another run."""
@@ -16,6 +16,10 @@ CIRCUITS = (
     "h200-circuits-shared-20.csv",
 )  # fmt: skip
 """Circuits on 28 qubits, and on 20, which a CPU can run too, by libraries; then ours."""
+_OF_CIRCUITS = (
+    "workload", "implementation", "time_us_p50", "predicted_us", "gbytes_per_s", "limit_fraction",
+    "rel_frobenius", "bound",
+)  # fmt: skip
 COSTS, SETTLING = "h200-gate-costs.csv", "h200-gate-settling.csv"
 
 
@@ -50,8 +54,11 @@ def gates_table(data: Path) -> str:
 
 def circuits_table(data: Path) -> str:
     """Return the circuits of `benchmarks.gates`, with what became of the norm."""
-    state = [column for column in ACCURACY if column.field in ("norm_drift", "fidelity")]
-    columns = [*shown_columns(), *state, Column("algorithm", "how")]
+    columns = [
+        *(column for column in PERFORMANCE if column.field in _OF_CIRCUITS),
+        *(column for column in ACCURACY if column.field in ("norm_drift", "fidelity")),
+        Column("algorithm", "how"),
+    ]
     return markdown_table(columns, [row for row in circuit_rows(data) if row["time_us_p50"]])
 
 

@@ -5,44 +5,50 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks.harness.recorded import Rows, read_rows
+from benchmarks.harness.recorded import OURS, Rows, read_rows, shape_words, timed_rows
 from tools.docs.back_to_back import back_to_back
-from tools.docs.shown import shown_columns
+from tools.docs.shown import text_table
 from workflow.records import NOT_RUN
-from workflow.tables.readable import Column, markdown_table, number, percent
+from workflow.tables.readable import Column, markdown_table, number
 
 LARGE, BATCHED, SMALL = "h200-gemm-large.csv", "h200-gemm-batched.csv", "h200-gemm-small.csv"
 """Files that `benchmarks.gemm --suite` wrote for the suite of each name."""
 
 
-def _whole(value: float) -> str:
-    return f"{value:.0f}"
-
-
-CONDITIONS = (
-    Column("host_us", "host (µs)", number, numeric=True),
-    Column("real_tflops", "real TFLOP/s", numeric=True),
-    Column("fraction_of_real", "of real (%)", percent, numeric=True),
-    Column("clock_mhz", "clock (MHz)", _whole, numeric=True),
-    Column("power_w", "power (W)", _whole, numeric=True),
-)
-"""Columns of the conditions of a benchmark's row."""
-_FORMATS = (Column("input", "operands"), Column("output", "result"))
-
-
-def with_formats(columns: list[Column]) -> list[Column]:
-    """Return the columns, and after the precision the types of operands and result."""
-    who = 1 + [column.field for column in columns].index("precision")
-    return [*columns[:who], *_FORMATS, *columns[who:]]
+_TIMES = {
+    ("argand", ""): "ours (µs)", ("argand", "packed"): "packed B (µs)",
+    ("argand", "complex-half"): "halves (µs)", ("cublas", ""): "cuBLAS (µs)",
+    ("torch", ""): "torch (µs)", ("torch-real", ""): "torch, real (µs)",
+    ("cublaslt-planar", "planar"): "cuBLASLt, planar (µs)",
+    ("triton", "planar"): "Triton, planar (µs)",
+}  # fmt: skip
+"""The column of an implementation and its operands, which are none where they are interleaved."""
+_OF_OURS = ("TFLOP/s", "of limit (%)", "error", "bound")
 
 
 def products_table(*suites: str) -> Callable[[Path], str]:
-    """Return the measured products of some suites, and their conditions."""
+    """Return a line for each shape, precision and result: times, and what ours reach.
+
+    Ours are those of interleaved operands where they were measured.
+    """
 
     def table(data: Path) -> str:
-        columns = with_formats([*shown_columns(), *CONDITIONS])
-        rows = [row for row in _measured(data, *suites) if row["time_us_p50"]]
-        return markdown_table(columns, rows)
+        lines: dict[tuple[str, ...], dict[str, str]] = {}
+        for row in timed_rows(_measured(data, *suites)):
+            what = {name: row[name] for name in ("precision", "output")}
+            shape = shape_words(row)
+            line = lines.setdefault(
+                (shape, *what.values()),
+                {"m x n x k": shape, "precision": what["precision"], "result": what["output"]}
+                | dict.fromkeys([*_TIMES.values(), *_OF_OURS], "–"),
+            )
+            operands = "" if row["input"] in ("complex64", "complex128") else row["input"]
+            line[_TIMES[row["implementation"], operands]] = number(row["time_us_p50"])
+            if row["implementation"] == OURS and line["error"] == "–":
+                reached = number(row["tflops"]), number(100 * row["limit_fraction"])
+                errors = (number(row[x], scientific=True) for x in ("rel_frobenius", "bound"))
+                line |= zip(_OF_OURS, (*reached, *errors), strict=True)
+        return text_table(list(lines.values()), "m x n x k", "precision", "result")
 
     return table
 

@@ -1,17 +1,10 @@
-"""The columns that pages show of recorded measurements."""
+"""Tables of recorded measurements, whose values are texts."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from workflow.tables.readable import PERFORMANCE, Column, markdown_table, number
-
-_HIDDEN = ("verified", "algorithm", "device", "load", "clock_mhz", "throttling")
-
-
-def shown_columns() -> list[Column]:
-    """Return the columns of the performance table that a page has room for."""
-    return [column for column in PERFORMANCE if column.field not in _HIDDEN]
+from workflow.tables.readable import Column, markdown_table, number
 
 
 def text_table(rows: Sequence[Mapping[str, str]], *text: str) -> str:
