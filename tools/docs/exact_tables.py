@@ -17,21 +17,7 @@ SOLVE = "h200-solve.csv"
 larger ones with a proof; the last is of `benchmarks.sweep solve`."""
 _SIZES = ("batch", "m", "n", "k")
 _SHAPE = "m x n x k"
-
-
-_COLUMNS = (
-    Column("shape", _SHAPE),
-    Column("operands", "operands"),
-    Column("implementation", "implementation"),
-    Column("precision", "precision"),
-    Column("idle_ms", "after idle (ms)", rounded, numeric=True),
-    Column("idle_tflops", "TFLOP/s", rounded, numeric=True),
-    Column("row_ms", "in a row (ms)", rounded, numeric=True),
-    Column("row_tflops", "TFLOP/s", rounded, numeric=True),
-    Column("times_cublas", "× cuBLAS", rounded, numeric=True),
-    Column("error_normal", "error", rounded, numeric=True),
-    Column("error_spread", "error, spread", rounded, numeric=True),
-)
+_CUBLAS = "cublas"
 
 
 def _shape(row: dict[str, str]) -> str:
@@ -41,11 +27,43 @@ def _shape(row: dict[str, str]) -> str:
 
 
 def exact_table(name: str) -> Callable[[Path], str]:
-    """Return every row of a file but those of ours that are beyond their bound, cuBLAS's first."""
+    """Return a line for each shape and number of moduli of a file, with the libraries beside ours.
+
+    Rates and ratios are those in a row of calls. Results of ours beyond their bound have no line.
+    """
 
     def table(data: Path) -> str:
-        rows = [row | {"shape": _shape(row)} for row in plain_rows(data / name)]
-        return markdown_table(_COLUMNS, [row for row in rows if row["within_bound"] == "True"])
+        found: dict[tuple[str, ...], dict[str, str]] = {}
+        for row in plain_rows(data / name):
+            what = row["operands"] if row["implementation"] == _CUBLAS else row["precision"]
+            found[_shape(row), what, row["implementation"]] = row
+        lines = []
+        for (shape, precision, implementation), row in found.items():
+            if implementation != OURS[0] or row["within_bound"] != "True":
+                continue
+            beside = {
+                "cuBLAS": found.get((shape, row["operands"], _CUBLAS)),
+                "GEMMul8": found.get((shape, precision, "gemmul8")),
+            }
+            own = float(row["row_tflops"])
+            line = {
+                _SHAPE: shape, "precision": precision, "after idle (ms)": rounded(row["idle_ms"]),
+                "in a row (ms)": rounded(row["row_ms"]), "TFLOP/s": number(own),
+            }  # fmt: skip
+            for library, other in beside.items():
+                rate = float(other["row_tflops"]) if other else 0.0
+                line[f"{library}, TFLOP/s"] = number(rate) if rate else "–"
+                line[f"× {library}"] = f"{own / rate:.2f}" if rate else "–"
+            line |= {
+                "error": rounded(row["error_normal"]),
+                "of spread": rounded(row["error_spread"]),
+            }
+            line |= {
+                f"{library}'s": rounded(other["error_normal"]) if other else "–"
+                for library, other in beside.items()
+            }
+            lines.append(line)
+        return text_table(lines, _SHAPE, "precision")
 
     return table
 
@@ -74,26 +92,6 @@ def _line(rows: Sequence[dict[str, str]], shape: str) -> dict[str, str]:
             rate, ratio = float(row["row_tflops"]), float(row["times_cublas"])
             line[row["precision"]] = f"{number(rate)} ({ratio:.2f} ×)"
     return line
-
-
-def gemmul8_table(data: Path) -> str:
-    """Return a line for each shape and number of moduli that both computed, in a row of calls."""
-    found: dict[tuple[str, str], dict[str, dict[str, str]]] = {}
-    for row in _measured(data):
-        found.setdefault((_shape(row), row["precision"]), {})[row["implementation"]] = row
-    lines = []
-    for (shape, precision), rows in found.items():
-        if {"argand", "gemmul8"} <= set(rows):
-            ours, theirs = rows["argand"], rows["gemmul8"]
-            ratio = float(ours["row_tflops"]) / float(theirs["row_tflops"])
-            lines.append({
-                _SHAPE: shape, "moduli": precision.removesuffix("xint8"),
-                "argand, TFLOP/s": rounded(ours["row_tflops"]),
-                "GEMMul8, TFLOP/s": rounded(theirs["row_tflops"]), "× GEMMul8": f"{ratio:.2f}",
-                "argand, error": rounded(ours["error_normal"]),
-                "GEMMul8, error": rounded(theirs["error_normal"]),
-            })  # fmt: skip
-    return text_table(lines, _SHAPE, "moduli")
 
 
 def proof_table(data: Path) -> str:
@@ -144,6 +142,5 @@ EXACT_TABLES: dict[str, Callable[[Path], str]] = {
     "h100-exact-large": exact_table(LARGE_H100),
     "h200-exact-proofs": proof_table,
     "h200-solve": solve_table,
-    "h200-exact-gemmul8": gemmul8_table,
 }
 """Tables by the names that pages call them."""

@@ -22,13 +22,12 @@ _COLUMNS = (
     Column("median", "median", numeric=True),
     Column("mean", "geometric mean", numeric=True),
     Column("copy", "of copy: p10 / median", numeric=True),
-    Column("regret", "regret: p90 / worst", numeric=True),
 )
 _NOTHING = "–"
 
 
 def sweep_table(data: Path) -> str:
-    """Return a line for each operation and precision of each sweep: ours beside what."""
+    """Return a line for each operation and precision that a sweep has a ratio or a copy of."""
     lines = [line for found in sweep_files(data) for line in _lines(*found)]
     return markdown_table(_COLUMNS, lines)
 
@@ -50,15 +49,11 @@ def _lines(card: str, sweep: str, path: Path) -> Iterator[dict[str, str]]:
     yield from _class_lines(card, sweep, ours)
     for what in dict.fromkeys((row["operation"], row["precision"]) for row in ours):
         rows = [row for row in ours if (row["operation"], row["precision"]) == what]
-        ratios, copies, regrets = (
-            _quantiles(rows, name) for name in ("ratio", "of_copy", "regret")
-        )
-        line = {"card": card, "sweep": sweep, "what": " ".join(what), "cases": str(len(rows))}
-        line |= _ratios(ratios)
+        ratios, copies = (_quantiles(rows, name) for name in ("ratio", "of_copy"))
         moved = copies if what[0] not in BOUND_BY_PRODUCTS else None
-        line["copy"] = _copy(moved)
-        line["regret"] = f"{regrets.p90:.2f} / {regrets.most:.2f}" if regrets else _NOTHING
-        yield line
+        if ratios or moved:
+            line = {"card": card, "sweep": sweep, "what": " ".join(what), "cases": str(len(rows))}
+            yield line | _ratios(ratios) | {"copy": _copy(moved)}
 
 
 def _class_lines(
@@ -67,7 +62,7 @@ def _class_lines(
     """Yield lines of products by class, where their sweep has some (`sweep.classes`)."""
     for name, some in _classes(ours).items():
         line = {"card": card, "sweep": sweep, "what": f"gemm {name}", "cases": str(some.count)}
-        yield line | _ratios(some) | {"copy": _NOTHING, "regret": _NOTHING}
+        yield line | _ratios(some) | {"copy": _NOTHING}
 
 
 def _classes(ours: Iterable[Mapping[str, str]]) -> Mapping[str, Quantiles]:
