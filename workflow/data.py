@@ -34,7 +34,7 @@ ONLY = "the only one, of which nothing is known"
 FALLING = "of samples whose frequencies fall"
 UPPER_EDGE = "whose upper edge is frequency 0 of the samples"
 OVERLAPPING = "of channels that overlap"
-"""End of the long name of frequencies of which some stand there twice, of oversampled channels."""
+"""End of the long name of frequencies that in part stand there twice, of oversampled channels."""
 REVERSED = (FALLING, UPPER_EDGE)
 """Ends of the long names of channels whose samples have the spectrum in reverse."""
 MOST_CHECKED = 1 << 20

@@ -75,7 +75,7 @@ class Stretched:
 
 @dataclass(frozen=True)
 class Drawn:
-    """An array of a shape and type, of which ``make`` makes any box, the same one every time."""
+    """An array of a shape and type; ``make`` makes any box of it, the same one every time."""
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]

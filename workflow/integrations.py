@@ -38,7 +38,7 @@ def is_summed(coordinates: Mapping[str, Coordinate], axis: str) -> bool:
 
 
 def gap_within(times: Coordinate | None, integrate: int | None, what: str) -> str:
-    """Return a remark on times of which sums span a gap, "" of any others.
+    """Return a remark on times whose sums span a gap, "" for any others.
 
     A gap is a step of 1.5 usual ones or more, or one back; none is seen where most times stand
     several times. ``what`` is a sum of ``integrate`` neighbours, or of all of them.

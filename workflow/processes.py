@@ -52,7 +52,8 @@ def shared_out(
             stack.enter_context(mine)
             child = context.Process(target=_serve, args=(work, blocks[rank::processes], theirs))
             with warnings.catch_warnings():
-                # Threads that wait are not in a copy; it computes and holds nothing of theirs.
+                # Threads that wait are not in a copy; it computes and holds nothing that belongs to
+                # them.
                 warnings.simplefilter("ignore", DeprecationWarning)
                 child.start()
             stack.callback(_end, child)

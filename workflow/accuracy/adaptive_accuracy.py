@@ -74,7 +74,7 @@ class AdaptiveReference:
 def adaptive_reference(covariances: Array, weights: Array, loading: float) -> AdaptiveReference:
     """Return the weights by LAPACK's zpotrf and zpotrs through SciPy.
 
-    covariances (time, system, n, n), of which lower triangles count; weights (system, beam, n).
+    covariances (time, system, n, n), whose lower triangles count; weights (system, beam, n).
     """
     from scipy import linalg
 

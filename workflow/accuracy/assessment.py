@@ -82,7 +82,8 @@ def worst_of(parts: Mapping[str, Any]) -> Accuracy:
 
     Errors are those of the worst part; the relative Frobenius error of the whole is at most that.
     It is verified where every part is, and the reason names the parts that are not. A measure that
-    a part lacks is None, but of parts of which nothing could be compared, as of a blank channel.
+    a part lacks is None for the whole. Parts in which nothing could be compared, such as a blank
+    channel, do not count.
 
     Args:
         parts: anything with the attributes of an `Accuracy`, by the part's name.

@@ -80,8 +80,8 @@ def channelise_reference(
 ) -> ChanneliseReference:
     """Return the spectra of (..., time) by SciPy's transforms of windowed samples.
 
-    Spectrum s is the T M-point transform of h times the samples from s D on, of which every T-th
-    bin is that of a channel, times the phase exp(-2 pi i k s D / M): no sum over taps, no rotation.
+    Spectrum s is every T-th bin of the T M-point transform of h times the samples from s D on,
+    times the phase exp(-2 pi i k s D / M): no sum over taps, no rotation.
     """
     from scipy import fft
 
@@ -118,7 +118,7 @@ def channelise_reference(
 
 
 def _full_norm(spectra: Array, channels: int, real: bool) -> Array:
-    """Return the 2-norm of all channels of (..., channel), of which real samples have half."""
+    """Return the 2-norm of all channels of (..., channel); real samples have half of them."""
     moduli = np.abs(spectra)
     if real:
         moduli[..., 1 : (channels + 1) // 2] *= math.sqrt(2)

@@ -54,8 +54,8 @@ def channelise_bound(
     error is relative to sqrt(M) |u^|. The transform of real samples has one more stage in the
     kernel, which parts even from odd ones.
 
-    The reference is SciPy's transform, in fp64, of the T M products themselves, of which every T-th
-    bin is taken: its error is relative to sqrt(T M) times their 2-norm, which is at most |v|.
+    The reference is every T-th bin of SciPy's transform, in fp64, of the T M products themselves:
+    its error is relative to sqrt(T M) times their 2-norm, which is at most |v|.
     """
     u = accumulator_roundoff(precision)
     each = (1 + roundings(2, u)) * (1 + gamma(taps, u)) - 1

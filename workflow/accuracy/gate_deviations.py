@@ -74,8 +74,8 @@ def evolution_probable(
     """Return bounds of a state's relative error but for one in 1e9, and the same of an amplitude.
 
     The latter is relative to the largest amplitude. ``matrices`` is what their rounding does
-    (`known_deviation`, `fused_deviation`), of which there are few numbers to average over.
-    Truncations at one-term precisions always shorten the state: their means add up.
+    (`known_deviation`, `fused_deviation`); matrices have few numbers to average over. Truncations
+    at one-term precisions always shorten the state: their means add up.
     """
     counted = Counter((one.width, one.terms) for one in applied)
     state = math.sqrt(

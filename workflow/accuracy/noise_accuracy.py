@@ -40,10 +40,11 @@ class NoiseReference:
     """The readout of the density matrix.
 
     Attributes:
-        readout: ``observables``, ``probabilities``, or ``shots``, of which the values are the
-            shares of all basis states.
+        readout: ``observables``, ``probabilities``, or ``shots``, whose values are the shares of
+            all basis states.
         qubits: qubits of the state.
-        trajectories: how many were averaged; ``channels`` is how many each went through.
+        trajectories: the number that was averaged; ``channels`` is the number that each went
+            through.
         values: tr(rho P) without coefficients, or marginals.
         scale: coefficients of observables; else ones.
         fidelity: <psi|rho|psi> of the state psi without noise.

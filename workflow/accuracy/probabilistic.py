@@ -107,7 +107,8 @@ def accumulation_errors(precision: Precision, k: int, backend: str, coherence: f
     relative to the slice's own partial sums, so those of all slices add up to as much of the whole
     as one slice's of itself (`slice_truncations`). Promotions count in quadrature.
 
-    ``coherence`` says by how much roundings to nearest exceed independent ones on the data at hand.
+    ``coherence`` is the factor by which roundings to nearest exceed independent ones on the data at
+    hand.
     """
     u, count = accumulator_roundoff(precision), len(precision.products)
     if not k or precision.moduli:  # sums of integers are exact
@@ -129,8 +130,8 @@ def slice_truncations(precision: Precision, k: int) -> tuple[int, int]:
     In a slice of `MIXED_DEPTH` of mma.sync those of all P products of terms do, or of P times the
     depth one of them, where small products are added apart. The wgmma kernels add the small
     products of up to `PROMOTED_EVERY` first, while sums are small: of twice the depth one of the P
-    counts, which is less. A product may be computed without scales, in a format of
-    which an instruction takes fewer.
+    counts, which is less. A product may be computed without scales, in a format whose instruction
+    takes fewer.
     """
     depth, count = min(k, MIXED_DEPTH), len(precision.products)
     computed = [row for row in (precision, precision.without_scales) if row is not None]

@@ -115,7 +115,7 @@ def rounding_deviation(precision: Precision, values: Array, below: Array, backen
 
     The element itself has two exponentials of ``EXP_DEVIATION`` u, the roundings of the exponent, a
     division and a product. The sum has the same of its terms, weighted by their shares p; and its
-    additions, of which a term passes a chain of c and then a tree. Chains of different lanes add in
+    additions: a term passes a chain of c of them and then a tree. Chains of different lanes add in
     quadrature, so a row of P lanes whose terms have shares p deviates by about c (sum p^2 + 1 / P)
     and one for each level of the tree. On a GPU a lane holds at most ``_LONGEST_CHAIN`` values
     before lanes meet, as long as a block has lanes. Errors are taken to be uniform: 1 / sqrt(3).

@@ -121,7 +121,7 @@ def solution_reference(a: Array, b: Array, expected: Array | None = None) -> Sol
 class _Backward:
     """A solution's residual, in the maximum norm of each right-hand side, over what it is held to.
 
-    ``left`` is the residual, of which underflow may have ``lost`` some, ``scale`` is ||A|| ||x|| +
+    ``left`` is the residual, less what underflow may have ``lost``, ``scale`` is ||A|| ||x|| +
     ||b||, and ``errors`` their ratio. ``parts`` are real and imaginary part over |A| |x| + |b|,
     ``enclosed`` bounds the error of each unknown.
     """
@@ -151,7 +151,7 @@ def _is_solved(reference: SolutionReference, result: Array, index: int, checks: 
 
 
 def _backward(reference: SolutionReference, x: Array, index: int, tiny: float) -> _Backward:
-    """Return the residual of a solution x (n, rhs), in a type of which ``tiny`` is the smallest."""
+    """Return the residual of a solution x (n, rhs), in a type whose smallest number is ``tiny``."""
     a = reference.a[min(index, len(reference.a) - 1)].astype(complex)
     b = reference.b[min(index, len(reference.b) - 1)].astype(complex)
     residual, size = _residual(a, x, b)

@@ -179,7 +179,7 @@ def _whole(method: Method, inner: float, u: float) -> float:
 
 
 def amplification(method: Method, *, worst: bool) -> float:
-    """Return by how much the spectra of convolutions enlarge an error relative to the norm.
+    """Return the factor by which spectra of convolutions enlarge an error relative to the norm.
 
     They enlarge it by their largest value in the worst case, a white one by their root mean square.
     """

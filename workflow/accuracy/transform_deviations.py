@@ -82,7 +82,8 @@ def factors_deviation(precision: Precision, factors: Sequence[int], backend: str
 def method_deviation(precision: Precision, method: Method, backend: str) -> float:
     """Return the deviation of one transform of `argand.dft` by a method at a precision.
 
-    A length that butterflies convolve for has theirs (`transform_bounds.dft_bound`).
+    A length that butterflies convolve for has the deviations of butterflies
+    (`transform_bounds.dft_bound`).
     """
     plan = butterflies_of(method)
     return (

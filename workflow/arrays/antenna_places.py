@@ -158,7 +158,7 @@ def incoherent(there: Mapping[str, Coordinate], farthest: float = 1.0) -> str:
 
     Args:
         there: the coordinates of samples; of nothing where they lack times or places.
-        farthest: sine of the largest angle off the zenith that is looked at.
+        farthest: sine of the largest angle off the zenith that is considered.
     """
     time = there.get("time")
     if time is None or time.units not in convertible("time") or time.values.size < 2:

@@ -33,7 +33,7 @@ class BeamPower:
 def beams_of(outline: Product, name: str) -> ProductOperand:
     """Return the beams of a product, their axis last.
 
-    Raises InputError where it has none, and for Stokes parameters, of which I alone is power.
+    Raises InputError where it has none, and for Stokes parameters, since only I is power.
     """
     if "beam" not in outline.axes:
         raise InputError(

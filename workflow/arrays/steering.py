@@ -124,7 +124,7 @@ def steered(samples: Staged, directions: Array, axes: tuple[str, ...], *, held: 
 
 
 def is_unplaced(samples: Staged) -> bool:
-    """Return whether samples, or their outline, are of one antenna of which no place is known."""
+    """Return whether samples, or their outline, are of one antenna without a known place."""
     along = {
         size
         for name, one in {**samples.operands, **samples.drawn}.items()

@@ -26,7 +26,7 @@ _Part = tuple[tuple[int, ...], Bits]
 """The order of a block's axes, and the values of the first of them."""
 
 BLOCK_QUBITS = 16
-"""1 MiB, of which a block and what a gate makes of it fit into a core's second cache."""
+"""1 MiB: a block and what a gate makes of it fit into a core's L2."""
 _RUN_QUBITS = 5
 """The lowest qubits, in every block: copies are of runs of 512 bytes at least."""
 _FEW = 1

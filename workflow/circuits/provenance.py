@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from qiskit import QuantumCircuit
 
 _FIRST_BYTES = 1 << 16
-"""Bytes of a text in which comments before its first declaration are looked for."""
+"""Bytes of a text in which comments before its first declaration are searched for."""
 _BEFORE = re.compile(
     r"(?:\s++|//[^\n]*+|/\*.*?\*/|OPENQASM\s[^;/]*+;"
     r"|include\s*+(?:\"[^\"\n]*+\"|'[^'\n]*+')\s*+;)*+",

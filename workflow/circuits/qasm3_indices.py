@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def write_indices(program: ast.Program) -> None:
-    """Replace ranges of indices by the indices, of which none may be beyond its register.
+    """Replace ranges of indices by the indices; none may be beyond its register.
 
     qiskit-qasm3-import 0.6.0 takes a range for a slice of Python, which leaves out what is beyond a
     register, and of ``q[0:-1]`` or ``q[3:-1:0]`` everything.

@@ -27,10 +27,10 @@ _OF_CALL = "_of_call_"
 def write_instances(program: ast.Program) -> None:
     """Replace gates that Qiskit reads only with numbers by gates without parameters.
 
-    Each call has one; calls with the same angles have the same.
+    Each call gets such a gate; calls with the same angles share it.
 
-    Raises ValueError, with the line, for a second gate of a name, a wrong number of angles, and one
-    that is not made of numbers by + - * / % **.
+    Raises ValueError, with the line, for a second gate of a name, a wrong number of angles, and an
+    angle that is not made of numbers by + - * / % **.
     """
     from openqasm3 import ast
 
@@ -99,7 +99,7 @@ class _Instances:
                     one.arguments = [_number(argument, angles) for argument in one.arguments]
 
     def _call(self, call: ast.QuantumGate, angles: Mapping[str, float]) -> None:
-        """Let a call be of the gate with its angles, which is defined if it is not yet."""
+        """Have a call use the gate with its angles as numbers; define that gate if it is new."""
         definition = self.definitions[call.name.name]
         parameters = [parameter.name for parameter in definition.arguments]
         values = [number_of(argument, angles) for argument in call.arguments]
@@ -138,8 +138,8 @@ def _within(node: object, names: Container[str]) -> list[str]:
 def _is_read(node: ast.Expression, names: Container[str]) -> bool:
     """Return whether Qiskit reads an angle of parameters with these names.
 
-    qiskit-qasm3-import reads linear functions of them, but of one that is there twice, or times 0,
-    Qiskit may make a parameter that is none.
+    qiskit-qasm3-import reads linear functions of them. But where one occurs twice, or times 0,
+    Qiskit may keep a parameter that should have vanished.
     """
     found = _within(node, names)
     return len(set(found)) == len(found) and _is_linear(node, names)

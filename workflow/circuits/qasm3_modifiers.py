@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 OF_FILE = "_of_the_file"
 """End of the names of gates that a file defines under a name of the library's."""
 OPERATIONS = frozenset({"pauli_product_measurement", "pauli_product_rotation", "store"})
-"""Names of which Qiskit takes any gate, also one that a file defines, for its own operation."""
+"""Names by which Qiskit takes any gate, also one that a file defines, for its own operation."""
 OF_LANGUAGE = "_of_the_language"
 """End of the names of gates that stand for those of the language and of its library."""
 _PHASED = {

@@ -46,7 +46,7 @@ def _rename(part: object, names: dict[str, str]) -> None:
 
 
 def check_divisions(part: object) -> None:
-    """Raise ValueError where angles of gates have a quotient of integers that is none.
+    """Raise ValueError where angles of gates have a quotient of integers with a remainder.
 
     OpenQASM 3 drops the remainder, so that ``3/4*pi`` is 0, and OpenQASM 2 does not.
     """

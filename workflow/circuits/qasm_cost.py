@@ -62,9 +62,9 @@ def parsable(path: Path, known: Mapping[str, int] = MappingProxyType({})) -> Par
     """Return a file's circuit in OpenQASM 2, written from its tokens, with `LIBRARY` included.
 
     ``known`` has the gates that the reader knows, and how many parameters each takes. A gate that
-    the file defines has another name where it has one of theirs: the reader would take its own.
-    One that the file declares as opaque has no declaration (`Parsable.opaque`): behind it Qiskit's
-    parser takes for each gate that is defined the one before.
+    the file defines is renamed where it has the name of one of these: the reader would take its
+    own. One that the file declares as opaque has no declaration (`Parsable.opaque`): behind it
+    Qiskit's parser takes for each gate that is defined the one before.
 
     Raises QasmError, which names the file, where it includes another file, declares or repeats
     beyond measure, calls a gate without its parameters, or is not made of OpenQASM 2's tokens; with

@@ -76,7 +76,7 @@ def as_version_2(content: bytes, form: str, most_bytes: int) -> str:
 def names_of(text: str) -> dict[str, str]:
     """Return the own names of registers in what `as_version_2` returns, by those that they have.
 
-    They are cut to `LONGEST_NAME` characters, of which those that cannot be shown are replaced.
+    They are cut to `LONGEST_NAME` characters, and characters that cannot be shown are replaced.
     """
     named = json.loads(text.partition("\n")[0].removeprefix(qiskit_reader.NAMES))
     return {
@@ -116,7 +116,7 @@ def _read(
     It is None where the process took too long.
     """
     command = [sys.executable, "-P", str(Path(qiskit_reader.__file__)), form, str(most_bytes)]
-    # Threads of BLAS, of which nothing here needs one, would count against its memory.
+    # Threads of BLAS would count against its memory, and nothing here needs one.
     environ = os.environ | {"OPENBLAS_NUM_THREADS": "1", "RAYON_NUM_THREADS": "1"}
     try:
         return subprocess.run(

@@ -89,7 +89,7 @@ def _named(circuit: QuantumCircuit, registers: Iterable[Register]) -> list[list[
 
 
 def named_qubits(attributes: Mapping[str, Any]) -> str:
-    """Return which qubits are of which register, for a label; "" of one register."""
+    """Return which qubits each register has, for a label; "" where there is one register."""
     parts, first = [], 0
     for name, size in attributes.get("registers", ()):
         if size:

@@ -27,7 +27,7 @@ _DRAWS = 4000
 _FEWEST = 3
 """Calls below which quantiles say nothing of a spread."""
 _FREEDOM = 0.46
-"""Degrees of freedom, for each call, of a spread taken from p20 and p80. Of normal times the
+"""Degrees of freedom, for each call, of a spread taken from p20 and p80. For normal times the
 relative variance of p80 - p20 is 2 (0.16 - 0.04) / (0.28 * 1.683)^2 / n = 1.08 / n, and that of a
 standard deviation from f degrees of freedom 1 / (2 f)."""
 _WIDTH = 1.959963984540054

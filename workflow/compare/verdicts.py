@@ -151,7 +151,7 @@ def _other_versions(before: Row, after: Row) -> list[str]:
 
 
 def _unverified(key: Key, before: Row, after: Row) -> Compared:
-    """Compare two rows of which at least one is not verified."""
+    """Compare two rows, at least one of them not verified."""
     if before.verified:
         lost, why = "no longer verified", after.reason
         return Compared(key, lost, why, None, None, before, after, key[1] == OURS)

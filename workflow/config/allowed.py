@@ -87,6 +87,6 @@ def what_is_allowed(mistake: Mistake, field: FieldInfo | None) -> str:
 
 
 def choices_of(mistake: Mistake) -> list[str | int]:
-    """Return the words and whole numbers of a literal, of which pydantic quotes the words."""
+    """Return the words and whole numbers of a literal; pydantic quotes its words."""
     found = re.findall(r"'([^']*)'|(-?\d+)", str(mistake.context["expected"]))
     return [int(number) if number else word for word, number in found]

@@ -38,5 +38,5 @@ class DetectedBeamsCase(MatrixProductCase):
         return self
 
     def own_precisions(self) -> tuple[str, ...]:
-        """Return the precisions of products, beside ``detect`` those without exact integers."""
+        """Return the precisions of products; with ``detect`` those without exact integers."""
         return self.precision_names if self.detect is None else tuple(PRECISIONS)

@@ -16,13 +16,13 @@ class Format:
         contents: what a file holds, in few words.
         arrays: the arrays by which operands name its data, with their axes.
         needs: a package that is not locked.
-        objects: names of which each HDF5 file of the format has all.
+        objects: names that each HDF5 file of the format has, all of them.
         covariance: its array of covariances of antennas; None where it has none.
         lacks_rate: whether a file may not tell its sample rate.
         lacks_zero: whether it does not tell if its numbers are unsigned.
         flagged: the choices for values that it flags or lacks.
         has_sequences: whether a recording may be several files.
-        beside: suffixes of the files that it is made of, of which a study names one.
+        beside: suffixes of the files that make it up; a study names one of them.
         suffix: a regular expression of the suffix of its name.
     """
 

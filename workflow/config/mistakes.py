@@ -38,7 +38,7 @@ _MEANT = {
     "gpu": "cuda", "float64": "fp64", "complex128": "fp64", "float32": "fp32", "complex64": "fp32",
     "float16": "fp16", "bfloat16": "bf16",
 }  # fmt: skip
-"""Words of other programs for those of ours, of which their letters are not the nearest."""
+"""Other programs' words for ours, where the letters alone would not find ours."""
 
 
 def nearest(found: str, known: Iterable[str]) -> str:

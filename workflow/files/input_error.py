@@ -25,7 +25,7 @@ class Mistakes:
 
     @contextlib.contextmanager
     def kept(self) -> Iterator[None]:
-        """Keep the InputError of a block, of which the rest is left out."""
+        """Keep the InputError that ends a block early."""
         try:
             yield
         except InputError as error:

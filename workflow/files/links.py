@@ -130,7 +130,7 @@ def other_files(dataset: h5py.Dataset) -> list[Path]:
     folder = Path(dataset.file.filename).parent
     files = []
     for name, offset, size in dataset.external or ():
-        # Relative raw storage is looked for where the process runs, as HDF5 does.
+        # Relative raw storage is searched for where the process runs, as HDF5 does.
         _check_raw(dataset, Path(name), offset, size)
         files.append(Path(name))
     for source in dataset.virtual_sources() if dataset.is_virtual else ():

@@ -1,4 +1,4 @@
-"""Advice for files that are not HDF5, or are read as another format or layout than theirs."""
+"""Advice for files that are not HDF5, or are read as another format or layout than their own."""
 
 from __future__ import annotations
 

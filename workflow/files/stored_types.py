@@ -1,8 +1,8 @@
 """Types in which a user's numbers are stored, and what attributes say that they stand for.
 
-The attributes are those of netCDF and its CF conventions: numbers that are packed, of which each is
-``stored * scale_factor + add_offset``, and stored values that stand for missing ones: by name, or
-because they are outside of the valid ones.
+The attributes are those of netCDF and its CF conventions: packed numbers, each ``stored *
+scale_factor + add_offset``, and stored values that stand for missing ones: by name, or because they
+are outside of the valid ones.
 """
 
 from __future__ import annotations

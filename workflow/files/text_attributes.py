@@ -106,7 +106,8 @@ def guarded(read: Callable[[], Any]) -> Any:
     """Return the result of ``read``, which JSON must hold; None where it fails or does not end."""
     mine, theirs = os.pipe()
     with warnings.catch_warnings():
-        # It warns of threads, which the copy lacks; that reads a file and holds nothing of theirs.
+        # It warns of threads, which the copy lacks; the copy reads a file and holds nothing that
+        # belongs to them.
         warnings.simplefilter("ignore", DeprecationWarning)
         child = os.fork()
     if child == 0:

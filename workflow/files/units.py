@@ -136,7 +136,8 @@ def parted(text: str) -> tuple[str, str]:
 
 
 def dated(text: str, calendar: str) -> str:
-    """Return a unit whose date says its calendar, as netCDF gives it, where that is none of ours.
+    """Return a unit with the calendar of its date, as netCDF gives it, where it is not the usual
+    one.
 
     Such a date is kept as text, and nothing is computed of it.
     """

@@ -15,7 +15,7 @@ from workflow.config.mistakes import nearest
 
 Array = npt.NDArray[Any]
 _OF_SAMPLES = ("frequency", "polarization", "antenna")
-"""Axes of which samples along a time have one entry, where they lack them."""
+"""Axes along which samples in time have one entry where they lack the axis."""
 
 
 class AxisError(ValueError):
@@ -50,7 +50,7 @@ class Operand:
         return self.axes[len(self.axes) - rank :]
 
     def lacking(self, mapped: AxisMap) -> tuple[str, ...]:
-        """Return the axes that data lack, of which a study may say the one entry.
+        """Return the axes that data lack and whose one entry a study may say.
 
         Samples that are transformed may be of one channel, feed or antenna (`_OF_SAMPLES`).
         """
@@ -112,7 +112,8 @@ def sizes_in_words(axes: Sequence[str], shape: Sequence[int]) -> str:
 def pair_axis(names: Sequence[str] | None, shape: Sequence[int], key: str, what: str) -> int | None:
     """Return the place of the axis that holds real and imaginary part; None where none does.
 
-    Raises AxisError for another number of names than axes, and for a pair that is none.
+    Raises AxisError for another number of names than axes, and for an axis of both parts without
+    two entries.
     """
     if names is None:
         return None

@@ -89,14 +89,14 @@ def _add_own(
     file: h5py.File, source: FileInput, found: Sequence[InputOperand], operand: InputOperand,
     made: dict[str, Coordinate], left_out: dict[str, str], check: bool,
 ) -> None:  # fmt: skip
-    """Add what the file itself has along an operand's axes, of which the study says nothing.
+    """Add what the file itself has along an operand's axes where the study says nothing.
 
     A dataset that cannot be a coordinate is put into ``left_out``, such as times without a unit.
     Names along an axis that is transformed, and the numbers of entries, tell nothing. Names take
     the place of other numbers that only count, and several entries that of one, which is for all of
     them. Raises InputError where it differs from what is ``made`` already of another operand's,
     also because ``input.select`` takes others of the same dataset, but for axes of which a number
-    takes one: of two operands that differ there nothing stays.
+    takes one entry: where two operands differ there, nothing stays.
     """
     said = {_named_as(name, found) for name in source.coordinates}
     before = dict(made)
@@ -251,7 +251,7 @@ def _having(found: Sequence[InputOperand], axis: str) -> list[tuple[InputOperand
 
 
 def _dropping(found: Sequence[InputOperand], axis: str) -> list[tuple[InputOperand, int]]:
-    """Return the operands of which a number selects one entry of an axis, with its place there."""
+    """Return the operands with an axis of which a number selects one entry, and its place there."""
     return [
         (one, number)
         for one in found

@@ -97,9 +97,10 @@ def names_by_file(
 ) -> list[str] | None:
     """Return the names that a file gives the axes of an operand's datasets, where they tell all.
 
-    Those of an operand that may have any axes are its own, as inputs are no antennas. Of others
-    ``own``, the names in the words of operands, must each be another one of the operand's, but for
-    axes that a number drops by their names in ``entries``, the selection.
+    An operand that may have any axes keeps the file's own names, since its inputs need not be
+    antennas. For other operands each of ``own``, the names in the words of operands, must be a
+    different axis of the operand; axes that ``entries``, the selection, drops by a number are
+    excepted.
     """
     if operand.free:
         found = next(filter(None, map(_names, datasets)), [])
@@ -133,7 +134,7 @@ def dimension_scales(dataset: h5py.Dataset) -> list[str]:
     """Return the path of what a dataset's file has along each axis; empty where it has nothing.
 
     It is the dimension scale, as netCDF's coordinate variables are, of several the first that has a
-    unit or names. netCDF writes one without values for a dimension of which it has none.
+    unit or names. netCDF writes a scale without values for a dimension that has no values.
     """
     if "DIMENSION_LIST" not in dataset.attrs:
         return [""] * dataset.ndim
@@ -206,11 +207,11 @@ def moved_by_number(
 ) -> str:  # fmt: skip
     """Return an error's text where a number drops an axis between others that nothing names.
 
-    Those before it would move to the places of the next ones, channels to that of polarizations,
-    or stay in theirs. Behind all of them, as of matrices at one frequency, an axis that the operand
+    Those before it would move to the places of the next ones, channels to that of polarizations, or
+    stay in their own. Behind all of them, as of matrices at one frequency, an axis that the operand
     lacks is dropped, as of a dataset of more axes than it has (`Operand.by_place`). ``kept`` says
     of each axis whether it stays, ``lengths`` are those of the ones that do; ``own`` are the file's
-    names, of which one of the operand's tells.
+    names; one that is also the operand's tells which axis it is.
     """
     rank, here = len(kept), operand.by_place(len(kept))
     places = [place for place, there in enumerate(kept) if there]

@@ -184,7 +184,7 @@ def _digits(values: Array, step: float) -> str:
 
 
 def usual_step(coordinate: Coordinate) -> float:
-    """Return the step of two entries or more: the mean of the first, some of which may be missing.
+    """Return the step between two entries or more, the mean over the first; some may be missing.
 
     Steps that are far from their median are left out, but where most entries stand several times,
     as times of samples in whole seconds. A median alone is as coarse as the numbers, such as Julian

@@ -1,4 +1,4 @@
-"""An array of a reader, of which a study's selection is read."""
+"""An array of a reader, from which a study's selection is read."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Box = tuple[slice, ...]
 
 @dataclass(frozen=True)
 class FileArray:
-    """One array of a reader, of which a box is read at a time."""
+    """One array of a reader, read box by box."""
 
     reader: Reader
     name: str

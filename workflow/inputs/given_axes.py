@@ -26,11 +26,11 @@ def with_given(
 
     It may say the values of an axis too whose steps in the file are uneven, such as the clock of
     packets or subcarriers with a gap, because transforms need equal ones, and of any axis with
-    ``replace``. The values are those of the file's axis, before any selection. Of the names in
-    ``of_others``, of which another operand says nothing, what this one says stays. Raises
+    ``replace``. The values are those of the file's axis, before any selection. For the names in
+    ``of_others``, on which another operand says nothing, what this one says stays. Raises
     InputError for another number of values than the axis has entries, an axis that the file says as
-    well, no unit where there must be one, and an axis of which the config says nothing and the file
-    something wrong, which stands in ``faults`` by the axis.
+    well, a unit that is missing, and an axis on which the config says nothing and the file
+    something wrong, which ``faults`` has by the axis.
     """
     names = tuple(source.axes_of(operand) or product.axes)
     found, left = dict(product.coordinates), dict(faults)

@@ -43,8 +43,8 @@ def describe_operand(source: FileInput, operand: Operand) -> OperandHeader:
 
     Args:
         source: the input of a case.
-        operand: the field that holds the `DatasetRef`, and its axes, of which the leading ones,
-            or where the config names them any, may be missing: they have length 1.
+        operand: the field that holds the `DatasetRef`, and its axes. The leading ones may be
+            missing, or any where the config names the axes: they have length 1.
 
     Raises:
         InputError: no such file or dataset, a file that is not HDF5, data that lie in other files,

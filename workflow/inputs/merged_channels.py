@@ -115,7 +115,7 @@ def merged_channels(product: Product, operand: Operand, source: FileInput) -> Me
     own = _own(entries, (axes[coarse[0]], axes[fine[0]]))
     try:
         picked = pick(without_names(entries), shape, axes).axes
-    except SelectionError:  # of which the operand says what is wrong
+    except SelectionError:  # the operand says what is wrong with it
         return None
     if not picked[fine[0]].kept or has_names({name: entries[name] for name in own}):
         return None

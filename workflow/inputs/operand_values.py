@@ -13,7 +13,7 @@ from workflow.drawn import Stretched
 from workflow.files.input_error import InputError
 
 _PIECE = 1 << 20
-"""Elements that are looked at together, so that the masks stay small beside the data."""
+"""Elements that are checked at a time, so that the masks stay small beside the data."""
 
 
 def count_all(operands: Mapping[str, Array]) -> dict[str, dict[str, int]]:
@@ -38,7 +38,7 @@ def count_nonfinite(array: Array) -> tuple[int, int]:
 
 
 def make_zero(data: Array) -> str:
-    """Make NaN 0, in place, and return how many of how many values; "" of none.
+    """Make NaN 0, in place, and return the number of NaN and that of all values; "" of none.
 
     A complex value is NaN where either part is.
     """
@@ -82,7 +82,7 @@ def refuse_nonfinite(
 
 
 def refuse_zeros(staged: Staged, name: str) -> None:
-    """Raise InputError where all values of an operand are zero, of which nothing can be solved."""
+    """Raise InputError where all values of an operand are zero, so that nothing can be solved."""
     drawn = staged.drawn.get(name)
     if isinstance(drawn, Stretched):
         some = any(values.any() for _, values in drawn.read())

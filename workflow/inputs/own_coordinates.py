@@ -26,7 +26,7 @@ _ATTRIBUTE = "coordinates"
 _LONGEST = 1 << 14
 """Characters of the attribute."""
 _MOST = 256
-"""Names in it, and of datasets beside a product, that are looked at."""
+"""Names in it, and of datasets beside a product, that are read."""
 
 
 class OwnCoordinate(NamedTuple):
@@ -34,8 +34,8 @@ class OwnCoordinate(NamedTuple):
 
     Attributes:
         name: the name of the coordinate.
-        number: the place of the axis in the operand's dataset; None of an axis that the operand
-            lacks, of which a scalar is the one value.
+        number: the place of the axis in the operand's dataset; None for an axis that the operand
+            lacks, whose one value is a scalar.
         path: the path of the dataset.
         axis: the axis's name, where ``name`` is one of its own; else "".
     """

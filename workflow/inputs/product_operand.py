@@ -30,7 +30,7 @@ STRETCH_BYTES = 64 << 20
 
 @dataclass(frozen=True)
 class ProductArray:
-    """A product file's data, of which a box is read at a time, its checksums checked."""
+    """A product file's data, read box by box with their checksums checked."""
 
     path: Path
 
@@ -149,9 +149,9 @@ class ProductOperand:
     def coordinates(self) -> dict[str, Coordinate]:
         """Return the coordinates of the kept axes, cut as the data, with the operand's names.
 
-        l of beams that have become rows m is ``m_l``; what the study gives keeps its name. Of an
-        axis that a number drops the entry that it takes stays, with `SELECTED` before its name, in
-        the place of one of that name which the product has (`above_selected`).
+        l of beams that have become rows m is ``m_l``; what the study gives keeps its name. Where a
+        number drops an axis, the entry that it takes stays, with `SELECTED` before its name. It
+        replaces one of that name which the product has (`above_selected`).
         """
         found: dict[str, Coordinate] = {}
         for name, one in self.product.coordinates.items():

@@ -1,7 +1,7 @@
 """Origin of operands: files, their checksums, datasets, and what the files say of them.
 
-A product's certificate has all of it, so that a product away from its study still says of which
-telescope, state or channel it is.
+A product's certificate has all of it, so that a product away from its study still says which
+telescope, state or channel it comes from.
 """
 
 from __future__ import annotations
@@ -93,8 +93,8 @@ def provenance(source: FileInput) -> dict[str, Any]:
     `INPUT` is what the study says of them, which may be how numbers are read: a zero level, flags,
     axes, coordinates and units.
 
-    Other files that hold some of the values (``external: true``) are listed with theirs, and those
-    of a recording that a pattern names.
+    Other files that hold some of the values (``external: true``) are listed with their checksums,
+    and so are the files of a recording that a pattern names.
     """
     file = source.file
     files = files_named(file, source.format) if file else []

@@ -24,7 +24,7 @@ from workflow.inputs.selections import PickedAxis
 
 _ABOVE = (OF_SAMPLES, OF_TUNED)
 _UNKNOWN = (OF_REAL, OF_UPPER)
-"""Parts of the long names of offsets that are from an edge, or of which some stand for others."""
+"""Parts of the long names of offsets that count from an edge, or that in part stand for others."""
 _UPPER = re.compile(rf" \({OF_UPPER} are the \w+ ones\)")
 ADDED = "which is in the frequencies of channels"
 """End of the long name of a frequency that was added to those along an axis (`of_waves`)."""
@@ -54,9 +54,10 @@ def above_selected(before: Coordinate | None, one: Coordinate) -> Coordinate:
 def of_waves(coordinates: Mapping[str, Coordinate]) -> dict[str, Coordinate]:
     """Return coordinates whose ``frequency`` is that of waves, not of the channels about it.
 
-    A number may select one channel within each of the axis's channels, or the channel of which the
-    axis has those within. The one that is selected is added, and its long name says so (`ADDED`).
-    Frequencies that are from an edge, or of which some stand for others, stay as they are.
+    A number may select one channel within each of the axis's channels, or the coarse channel whose
+    inner channels the axis has. The one that is selected is added, and its long name says so
+    (`ADDED`). Frequencies that count from an edge, or that in part stand for others, stay as they
+    are.
     """
     found = dict(coordinates)
     along = found.get("frequency")
@@ -81,9 +82,9 @@ def of_waves(coordinates: Mapping[str, Coordinate]) -> dict[str, Coordinate]:
 def of_one_half(one: Coordinate, taken: PickedAxis) -> Coordinate:
     """Return a coordinate of a whole axis as what is ``taken`` of it tells.
 
-    Of a transform's frequencies those of the upper half are of another sign (`OF_UPPER`). Where all
-    that are taken are in one half these have their own values, and the long name says so no more.
-    That is known of an axis from 0 on in equal steps.
+    The frequencies in the upper half of a transform stand for others below 0 (`OF_UPPER`). Where
+    all that are taken lie in one half they get their own values, and the long name no longer says
+    so. That is known of an axis from 0 on in equal steps.
     """
     values = one.values
     if OF_UPPER not in one.long_name or values.ndim != 1 or not taken.length:

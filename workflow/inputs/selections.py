@@ -97,8 +97,8 @@ class Picked:
     ) -> dict[str, PickedAxis]:
         """Return the selections along a dataset's axes, by the axes that these become.
 
-        Axes of which all is taken are left out. One that a number drops, by its name, is there
-        where the operand has it all the same, of the one entry, or has axes of any names.
+        Axes that are taken whole are left out. One that a number drops, by its name, is there where
+        the operand has it all the same, of the one entry, or has axes of any names.
         """
         lacking = operand.lacking(mapped)
         dropped = {

@@ -29,7 +29,7 @@ MOST_NUMBERS = 16
 DAMAGED = "the attributes of the file are damaged, and were not read"
 """Stands in the place of all attributes where one is damaged."""
 _MOST_BYTES = 1 << 20
-"""Bytes of one value that is looked at."""
+"""Bytes of one value that is read."""
 _UVH5 = "uvh5"
 _STRUCTURE = frozenset(
     ("CLASS", "NAME", "DIMENSION_LIST", "DIMENSION_LABELS", "REFERENCE_LIST", "NX_class",

@@ -29,7 +29,7 @@ _DAY_S = FACTORS["s"]["d"]
 _OFF_S = 1.0
 """Seconds that a Julian date of a few digits may be off."""
 _FIRST = 1 << 16
-"""Integrations of known length whose dates are looked at, where their samples are many."""
+"""Integrations of known length whose dates are checked, where samples are many."""
 
 
 def check_for_uvh5(
@@ -38,7 +38,7 @@ def check_for_uvh5(
     """Raise InputError where the outline of voltages lacks what a UVH5 file has to say.
 
     ``each`` is the number of samples of an integration, and ``taken`` says which channels a study
-    selects, if not all: their distance is no width where no two are neighbours.
+    selects, if not all: where no two are neighbours, the distance between them is not their width.
     """
     channels, polarizations, _, samples = voltages.operands["voltages"].shape
     _check_coordinates(voltages.coordinates, site)
@@ -79,7 +79,7 @@ def check_for_uvh5(
 
 
 def dates_of(site: Uvh5Site, integrations: Coordinate) -> Array:
-    """Return the Julian dates of integrations, days as fp64, which readers tell them apart by.
+    """Return the Julian dates of integrations, days as fp64, by which readers tell them apart.
 
     Raises InputError where two have the same one, and what `start_of` raises.
     """
@@ -113,7 +113,8 @@ def _check_coordinates(there: Mapping[str, Coordinate], site: Uvh5Site) -> None:
 
 
 def start_of(site: Uvh5Site, times: Coordinate) -> float:
-    """Return the Julian date that times count from: theirs, or the config's where they have none.
+    """Return the Julian date that times count from: their own, or the config's where they have
+    none.
 
     Raises InputError where neither says it, and where both do and it is not the same.
     """

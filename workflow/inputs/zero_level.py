@@ -1,4 +1,4 @@
-"""Unsigned numbers, of which a study or attributes say which stands for 0."""
+"""Unsigned numbers: a study or attributes say which of them stands for 0."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ from workflow.files.stored_types import UNSIGNED_TYPES, Stored
 def check_level(
     operand: str, level: float | None, dataset: h5py.Dataset, part: np.dtype[Any], stored: Stored
 ) -> None:
-    """Raise InputError for unsigned parts of which it is not said which of them stands for 0.
+    """Raise InputError for unsigned parts where nothing says which number stands for 0.
 
-    It is raised too where that is said of others than integers, or beside a scale or an offset.
+    It is raised too where that is said of other types than integers, or beside a scale or an
+    offset.
     """
     what, key = f"input.{operand}: {dataset.name}", f"input.zero_level.{operand}"
     kind = np.dtype(stored.kind) if stored.bits else part

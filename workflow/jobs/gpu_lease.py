@@ -73,7 +73,7 @@ def lease(
     Args:
         count: at least 1.
         job: what the devices are for, shown to others who wait.
-        machine: the machine's GPUs, where they are not to be looked up.
+        machine: the machine's GPUs, where they are known already.
         environ: where CUDA_VISIBLE_DEVICES is read and set.
         folder: where the locks are, instead of `lock_folder`.
         say: is called while the lease waits, with what it waits for, how long, and the holder.

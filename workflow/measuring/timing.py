@@ -22,7 +22,7 @@ REPEATS = 20
 SECONDS = 0.5
 """Most seconds for which a computation is repeated where its times do not settle."""
 COARSE = 3
-"""Batches of a computation whose time decides nothing: the fewest of which quantiles say more."""
+"""Batches of a computation whose time decides nothing: the fewest whose quantiles say more."""
 _MEMORY_SHARE = 4
 """Copies of the inputs take at most this fraction (one in) of a device's memory."""
 

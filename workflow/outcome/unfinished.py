@@ -1,8 +1,8 @@
 """Tables after a run that failed: the workloads that are done, and why the others are not.
 
-Snakemake keeps going where a job fails, but never starts a job of which one input is missing, and
-the tables need the records of every workload. So the end of a failed run writes them from what
-there is.
+Snakemake keeps going where a job fails, but never starts a job with an input missing, and the
+tables need the records of every workload. So the end of a failed run writes them from what there
+is.
 """
 
 from __future__ import annotations

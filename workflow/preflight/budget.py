@@ -80,8 +80,8 @@ def beyond(study: Study, device: Device | None) -> list[str]:
 
     Args:
         study: a study in which nothing else is wrong.
-        device: where its jobs compute; None where other machines do, of which only the time that
-            jobs take is known.
+        device: where its jobs compute; None where other machines compute; only the time that jobs
+            take there is known.
     """
     found = {name: _sizes_of(study, name) for name in study.names}
     mistakes = [_too_long(study, name, one, device) for name, one in found.items()]

@@ -29,7 +29,7 @@ NOT_CALLED: dict[str, tuple[str, ...]] = {
     "gather": ("benchmarks.peers", "workflow.accuracy", "workflow.figures"),
     "draw": ("workflow.accuracy",),
 }
-"""Packages that modules of a step import and of which the step calls nothing.
+"""Packages that modules of a step import without the step calling anything in them.
 
 A test runs the steps of each kind and holds every call to this.
 """

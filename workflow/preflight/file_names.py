@@ -65,10 +65,9 @@ def folder_of(study: Path) -> Path:
 def named_folder(text: str) -> Path:
     """Return the folder that a user names for results.
 
-    It is a path from here where it lies here: Snakemake takes another path of a folder for one of
-    which it knows nothing.
-    Raises StudyError for one that Snakemake reads as a pattern or would not be given whole, and for
-    one that this folder is or lies in: what is in the way there is removed.
+    It is a path from here where it lies here: Snakemake takes another path to a folder for a folder
+    it knows nothing of. Raises StudyError for one that Snakemake reads as a pattern or would not be
+    given whole, and for one that this folder is or lies in: what is in the way there is removed.
     """
     _refuse_marks("out", text)
     if not text:  # such as --out=$NAME of a name that is not set
@@ -118,7 +117,7 @@ def repetitive_names(study: Study) -> list[str]:
 
 
 def clashing_names(study: Study) -> list[str]:
-    """Return workloads of which one's results would be in the way of another's, a line for each.
+    """Return workloads whose results would be in the way of another's, a line for each.
 
     A sharded workload's results lie in folders of its name. Upper and lower case count as one, so
     that a study gives the same files on every file system.
@@ -196,7 +195,7 @@ def unusable_inputs(study: Study, name: str) -> list[str]:
 
 
 def _hours_to_come(path: Path) -> float:
-    """Return by how many hours a file's time of change is in the future; 0 where it has passed."""
+    """Return the hours by which a file's time of change is in the future; 0 where it has passed."""
     try:
         ahead = path.stat().st_mtime - time.time()
     except OSError:  # said elsewhere

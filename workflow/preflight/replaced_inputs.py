@@ -1,8 +1,8 @@
 """Inputs whose content is not what was staged, though their size and time of change are.
 
 Snakemake stages again what has another size or time of modification; programs may set the time, as
-``cp -p``, ``rsync -t`` and ``touch -r`` do. So a staged file that is not of its inputs is given a
-time before theirs.
+``cp -p``, ``rsync -t`` and ``touch -r`` do. So a staged file that was not made from its present
+inputs is given an earlier time than they have.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _SAID_BYTES = 1 << 30
 
 
 def age_replaced(study: Study, folder: Path, say: Callable[[str], None]) -> list[Path]:
-    """Give staged files of which inputs were replaced the time 0; return them and say which.
+    """Give staged files whose inputs were replaced the time 0; return them and say which.
 
     An input is read, for its SHA-256, where its status has changed since (``st_ctime``, which no
     program sets) and its time of modification is before that of the staged file; the next time it
@@ -33,7 +33,7 @@ def age_replaced(study: Study, folder: Path, say: Callable[[str], None]) -> list
     or damaged is left to Snakemake and its readers.
 
     Args:
-        study: whose inputs are looked at.
+        study: whose inputs are checked.
         folder: its results.
         say: is given a line for each staged file that is to be made again, and before a large
             input is read.

@@ -46,9 +46,9 @@ class Reader(ABC):
     def outline(self, name: str) -> Product:
         """Return an array's axes, shape, type, coordinates and unit, without its values (`blank`).
 
-        Axes of which the file says something that cannot be are without coordinates, and what is
-        wrong is put into ``faults`` by the axis: an error, unless the study says their values.
-        Raises InputError where the file is not there, damaged, or not of the format.
+        An axis on which the file says something that cannot be has no coordinate, and what is wrong
+        is put into ``faults`` by the axis: an error, unless the study says their values. Raises
+        InputError where the file is not there, damaged, or not of the format.
         """
 
     @abstractmethod
@@ -64,17 +64,17 @@ class Reader(ABC):
 
     @property
     def has_flags(self) -> bool:
-        """Whether the file says of its values which are bad (`flags`)."""
+        """Whether the file says which of its values are bad (`flags`)."""
         return False
 
     def made_zero(self) -> str:
-        """Return which of the values that were read the config has made 0; "" of none."""
+        """Return which of the values that were read the config has made 0; "" where none are."""
         if self.flagged != "zero" or not self.bad:
             return ""
         return f"{self.bad} of {self.values} values, which are flagged or missing"
 
     def lost(self) -> str:
-        """Return how much of a file's samples it says are lost, not which ones; "" of none."""
+        """Return how many samples a file says are lost, not which ones; "" where none are."""
         return ""
 
     def flags(self, name: str, part: Sequence[slice]) -> Array:

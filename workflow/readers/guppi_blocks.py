@@ -91,7 +91,7 @@ def recording_of(files: Sequence[Path], *, zeros: bool) -> Recording:
 
 @lru_cache(maxsize=8)
 def _recording(files: tuple[Path, ...], states: tuple[FileState, ...], zeros: bool) -> Recording:
-    """Return `recording_of`; ``states`` are those of the files, of which changed ones are read."""
+    """Return `recording_of`; ``states`` are the states of the files, and changed files are read."""
     header: dict[str, str] = {}
     layout: SampleLayout | None = None
     held: list[list[Block]] = []

@@ -27,7 +27,7 @@ SAME = (
     "OBSBW", "PKTSIZE", "PIPERBLK", "STT_IMJD", "STT_SMJD", "STT_OFFS", "SYNCTIME", "FD_POLN",
     "FD_HAND",
 )  # fmt: skip
-"""Keys of which all blocks of a recording have one value."""
+"""Keys that have one value in all blocks of a recording."""
 DESCRIBING = (
     "TELESCOP",
     "FRONTEND",
@@ -38,7 +38,7 @@ DESCRIBING = (
     "RA_STR",
     "DEC_STR",
 )
-"""Keys that say what was observed, of which nothing is computed."""
+"""Keys that say what was observed; nothing is computed from them."""
 ANTENNAS = tuple(f"ANTNMS{number:02d}" for number in range(64))
 """Keys of the names of antennas, several a card with commas between them."""
 _DROPPED = ("DROPBLK", "NDROP", "NPKT")
@@ -51,7 +51,7 @@ Header = Mapping[str, str]
 
 
 class HeaderError(ValueError):
-    """A header that is none, or says what cannot be; the text follows the block's name."""
+    """A header that is malformed, or says what cannot be; the text follows the block's name."""
 
 
 class SampleLayout(NamedTuple):
@@ -81,7 +81,7 @@ class Span:
 
     ``overlap`` are the last samples, which the next block has too, ``packet`` is PKTIDX, and
     ``packets`` what it rises by to the next block; 0 where that is not said. ``dropped`` is the
-    part of the block's packets that the recorder dropped, of which nothing says where they are.
+    fraction of the block's packets that the recorder dropped; nothing says where they were.
     """
 
     data_bytes: int

@@ -20,7 +20,7 @@ from workflow.storage.memory import in_words
 MOST_BYTES = 64 << 20
 """Bytes of a file: it is text, and read whole."""
 _HEADER_BYTES = 1 << 20
-"""Bytes of a file in which its header is looked for."""
+"""Bytes of a file in which its header is searched for."""
 _MODULE = "skrf.io.touchstone"
 _DAMAGE = (
     OSError,
@@ -31,7 +31,7 @@ _DAMAGE = (
     ArithmeticError,
     RuntimeError,
 )
-"""Errors of the package for a file that is none, depending on where it stumbles."""
+"""Errors that the package raises for a damaged file, depending on where it stumbles."""
 
 
 class Touchstone(Reader):
@@ -152,7 +152,7 @@ class Touchstone(Reader):
 
         The package has the differential mode of two ports, as ``D2,3``, in the place of the lower
         one, and their common mode in that of the other; ``S4`` is a port by itself. Raises
-        InputError for an order that is none.
+        InputError for an order that does not name each port once.
         """
         keys = {key.lower(): key for key in self.header()}
         if "mixed-mode order" not in keys:

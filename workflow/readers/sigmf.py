@@ -150,7 +150,7 @@ class SigMF(Reader):
 
     @cached_property
     def _captures(self) -> Sequence[Mapping[str, Any]]:
-        """The captures, of which all are further parts of the first; raises InputError."""
+        """The captures; raises InputError where one is not a further part of the first."""
         captures = self._content.get("captures", [])
         if not isinstance(captures, list) or not all(isinstance(one, dict) for one in captures):
             raise self._wrong("must have a list of objects as `captures`")

@@ -32,11 +32,11 @@ def fault_in(captures: Sequence[Mapping[str, Any]], offset: int, rate: float) ->
 
     Args:
         captures: with the keys `WHOLE` as whole numbers, if at all.
-        offset: the number of the file's first sample, from which captures count theirs.
+        offset: the number of the file's first sample, from which captures count their samples.
         rate: samples a second.
 
-    The specification has ``core:global_index`` count samples of the stream that was recorded, of
-    which a recorder may have lost some, and ``core:datetime`` be the time of a capture's first.
+    The specification has ``core:global_index`` count samples of the stream that was recorded,
+    including any that the recorder lost, and ``core:datetime`` be the time of a capture's first.
     """
     starts = [int(one.get("core:sample_start", 0)) for one in captures]
     if starts and starts[0] < offset:

@@ -209,7 +209,7 @@ class Dada(Voltages):
 
 
 class Vdif(Voltages):
-    """VLBI Data Interchange Format, of which short files may not tell their sample rate.
+    """VLBI Data Interchange Format; short files may not tell their sample rate.
 
     baseband has one value for samples of frames that say that they are invalid, and of those that
     the file lacks. It is NaN here, which no sample is.

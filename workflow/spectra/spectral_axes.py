@@ -146,7 +146,7 @@ def channels(
     found = staged.coordinates.get(time)
     values = _frequencies(found, k, number * step * _sense(staged), centre)
     values = shifted(values) if shift else values
-    # Of one channel that was selected of the samples' own, theirs stands beside.
+    # Where one of the samples' own channels was selected, its frequency stands beside.
     fine = not centre and (name != CHANNELS or f"{SELECTED}{name}" in staged.coordinates)
     of_samples = f", {OF_SAMPLES}{f', {OF_REAL}' * problem.real}" if fine else ""
     coordinates = {name: Coordinate(values, reciprocal, f"centre of the channel{of_samples}")}

@@ -71,10 +71,10 @@ def counted_from(staged: Staged, name: str, *, inverse: bool) -> tuple[str, Coor
 def first_entry(staged: Staged, *, inverse: bool) -> dict[str, Coordinate]:
     """Return what stands at the first of the entries that are transformed; nothing of numbers.
 
-    The transform in the other direction adds it again (`counted_from`). Of an inverse transform it
-    is the frequency that is 0 in the samples, kept where that is another one. Where an axis of the
-    same name was transformed before, that one's stays, and is added to neither. Samples of a whole
-    band are again at what they were tuned to. Raises InputError where an axis has its name.
+    The transform in the other direction adds it again (`counted_from`). For an inverse transform it
+    is the frequency that is 0 in the samples, kept where they differ. Where an axis of the same
+    name was transformed before, that one's stays, and is added to neither. Samples of a whole band
+    are again at what they were tuned to. Raises InputError where an axis has its name.
     """
     *others, axis = staged.axes["samples"]
     found, name = staged.coordinates.get(axis), f"{SELECTED}{axis}"

@@ -89,7 +89,7 @@ def work(
     """Return all that decides the times of a part's rows: a file counts where all of it is equal.
 
     Args:
-        workload: with its case, of which the keys that only choose among rows are left out.
+        workload: the workload and its case, without the keys that only choose among rows.
         staged: the staged file, which counts by its seal; DataError where it has none.
         device: the CPU or GPU that computes.
         shard: the shard that is computed, if it is one.

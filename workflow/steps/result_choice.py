@@ -24,7 +24,7 @@ CLEARLY = 1.1
 """Times as fast as a more accurate precision a result must be to be taken in its place: about as
 much as a settled time may be off."""
 _SHORT_US = 500.0
-"""Calls up to this long fill a batch, of which the shortest counts."""
+"""Calls up to this long fill a batch, whose shortest one counts."""
 
 
 def choose(workload: Workload, records: list[Record]) -> Record:

@@ -29,7 +29,7 @@ def with_kernels(implementation: Implementation, names: Sequence[str]) -> str:
 
 
 def blank_result(workload: Workload, implementation: Implementation, device: Device) -> Result:
-    """Return a result of which nothing is known yet."""
+    """Return a result about which nothing is known yet."""
     return Result(
         implementation=implementation.name,
         precision=implementation.precision.name,

@@ -43,9 +43,9 @@ def verify(
     """Return one record for each result of a run file, in its order.
 
     The run is of the whole workload, or of one shard, which is verified by itself. A large one is
-    verified in pieces (`workflow.steps.pieces`), of which the worst counts, by as many processes as
-    ``threads``; where pieces are fewer the work on each is shared out to threads. The records do
-    not depend on how many, if BLAS has one for itself (`workflow.threads.hold_blas`).
+    verified in pieces (`workflow.steps.pieces`), whose worst one counts, by as many processes as
+    ``threads``; where there are fewer pieces, threads share the work on each. The records do not
+    depend on the number of threads, provided that BLAS has one (`workflow.threads.hold_blas`).
     """
     opened = partial(_opened, workload, staged_path, run_path, shard)
     results, described, assessed = _assess(workload, opened, threads, log)
@@ -174,13 +174,13 @@ def _record(
 def sources_of(workload: Workload, outline: Staged) -> str:
     """Return the SHA-256 of each of the user's files that the workload was staged from.
 
-    There is none of another workload's product, which says when it was made and so always differs.
+    It is empty for another workload's product, which says when it was made and so always differs.
     """
     return "" if workload.depends_on() else "; ".join(file_digests(outline.attributes).values())
 
 
 def _speed(result: Result, shape: Shape, ceilings: Ceilings) -> dict[str, Any]:
-    """Return the times, and the rates that the nominal work means at the median time."""
+    """Return the times, and the rates of the nominal work at the median time."""
     if not result.time_us_p50:
         return {}
     precision = any_precision(result.precision)

@@ -93,7 +93,7 @@ def _write_ahead(
     fill: Callable[[int, tuple[int, ...]], tuple[tuple[int, ...], Bytes]],
     threads: int,
 ) -> None:
-    """Write the chunks that ``fill`` makes, of which `_AHEAD` are made while one is written.
+    """Write the chunks that ``fill`` makes, `_AHEAD` of them ahead of the one that is written.
 
     Others copy and sum ahead while this thread, the only one that may, calls HDF5; one more lets
     the disk begin with what is written, so that the file's last sync does not wait for all.

@@ -75,7 +75,7 @@ def write_gathered(
 
     Args:
         path: where it goes; the sources lie beside it or in folders there.
-        product: the answer but for the values of its data, of which shape and type are taken.
+        product: the answer without the values of its data; only their shape and type are taken.
         certificate: as for `write_product`; its ``shards`` has the ``axis`` that was split, and
             under ``each`` a mapping for each source with at least the fields of `SourceFile`.
         sources: the files, in the order of their entries.

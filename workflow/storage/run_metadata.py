@@ -22,7 +22,7 @@ _RESULTS = ("answer.html", "answer.md", "manifest.json", "report.html", "study.y
 
 
 def check_metadata(folder: Path) -> None:
-    """Raise FolderHeldError where results are there of which nothing is known here by this path.
+    """Raise FolderHeldError where there are results that nothing here knows by this path.
 
     Files of their names that no run made, a user's own among them, are such results too.
     """

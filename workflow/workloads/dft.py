@@ -162,7 +162,7 @@ class Dft(Workload):
     def argand(self, staged: Staged, precision: Precision, device: Device) -> Implementation:
         """Return an implementation by `argand.dft`.
 
-        The algorithm says of which stages it consists, and what runs on a GPU.
+        The algorithm names its stages, and what runs on a GPU.
         """
         case = self.case
 

@@ -42,7 +42,7 @@ _BLOCK = 1 << 16
 
 
 def _norm(pieces: Iterable[Array]) -> float:
-    """Return the norm of a state that comes in pieces, of which one is held at a time.
+    """Return the norm of a state that comes in pieces; one is held at a time.
 
     In fp64: BLAS sums squares of complex64 in fp32, to which those of 30 qubits are too small.
     """
