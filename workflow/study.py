@@ -57,12 +57,14 @@ class Settings(Model):
         "a cluster a GPU.",
     )
     seed: int = Field(
-        20260101, ge=0, description="Start of all random numbers; each workload has its own."
+        20260101,
+        ge=0,
+        description="Seed of all random numbers; each workload derives its own from it.",
     )
     precisions: tuple[PrecisionName, ...] = Field(
         tuple(PRECISIONS),
         min_length=1,
-        description="Precisions at which every workload is measured that has them.",
+        description="Precisions at which each workload that has them is measured.",
     )
     baselines: Literal["auto", "none"] | tuple[str, ...] = Field(
         "auto",

@@ -18,14 +18,14 @@ class AdaptiveInput(FileInput):
     covariances: DatasetRef = Field(
         description="(time, polarization, frequency, antenna, column), leading axes missing or "
         "not, x of the antenna times conj(x) of the column: `covariance` of `format: uvh5`, a "
-        "dataset's path, or {workload: name}. Those of all times are averaged. Without "
+        "dataset's path, or {workload: name}. Covariances are averaged over all times. Without "
         "`weights`, its coordinates must have frequency (Hz, MHz, ...), and east and north of the "
         "antennas (m, km, ...), up where they are not in one plane."
     )
     weights: DatasetRef | None = Field(
         None,
         description="(frequency, polarization, beam, antenna), the weights that steer each beam, "
-        "as of beamforming. Without them, `beams` of the grid of `extent` are steered.",
+        "as in beamforming. Without them, `beams` of the grid of `extent` are steered.",
     )
 
 
@@ -52,7 +52,7 @@ class AdaptiveCase(BeamGrid):
     )
     channels: int = Field(1, ge=1, le=1 << 20, description="Frequency channels.")
     samples: int = Field(
-        256, ge=1, le=1 << 24, description="Time samples of the mean that a covariance is."
+        256, ge=1, le=1 << 24, description="Time samples that a covariance averages."
     )
     frequencies: Frequencies = Field(Frequencies(), description="Centres of the channels.")
     sources: tuple[Source, ...] = Field(

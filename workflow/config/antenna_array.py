@@ -25,7 +25,8 @@ class AntennaArray(Model):
         default=None,
         gt=0,
         le=1e9,
-        description="Distance of neighbours in m; half the shortest wavelength where not given.",
+        description="Distance between neighbours in m; half the shortest wavelength where not "
+        "given.",
     )
 
     def positions(self, count: int, highest_hz: float) -> Array:
@@ -42,7 +43,7 @@ class Frequencies(Model):
         default=150e6, ge=1e-9, le=1e21, description="Frequency of the first channel in Hz."
     )
     step_hz: float = Field(
-        default=200e3, ge=1e-9, le=1e21, description="Distance of channels in Hz."
+        default=200e3, ge=1e-9, le=1e21, description="Distance between channels in Hz."
     )
 
     def centres(self, channels: int) -> Array:

@@ -25,7 +25,9 @@ class BeamGrid(Case):
         le=1,
         description="Largest direction cosine of the grid of beams, from its middle.",
     )
-    phase_centre: PhaseCentre = Field(ZENITH, description="The middle of the grid; the zenith.")
+    phase_centre: PhaseCentre = Field(
+        ZENITH, description="The middle of the grid; by default the zenith."
+    )
     array: AntennaArray = Field(AntennaArray(), description="Geometry of the array.")
 
     def directions(self) -> Array:

@@ -19,9 +19,9 @@ class BeamformingInput(FileInput):
     weights: DatasetRef | None = Field(
         None,
         description="As `samples`, with the axes (frequency, polarization, beam, antenna). Without "
-        "it, `beams` of the grid of `extent` are steered by frequency, east, north and up of "
-        "the antennas, which `coordinates` say, or the workload that made the samples. Of one "
-        "antenna without places `beams: 1` is its own beam.",
+        "it, `beams` of the grid of `extent` are steered by frequency, east, north and up of the "
+        "antennas, which `coordinates` say, or the workload that made the samples. A single "
+        "antenna without a known place is its own beam, with `beams: 1`.",
     )
     samples: DatasetRef = Field(description=OF_ANTENNAS)
 

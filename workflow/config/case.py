@@ -81,7 +81,7 @@ class Case(Model):
         description="Rounding of the terms of tf32 and 3xtf32, by precision.",
     )
     baselines: Literal["auto", "none"] | tuple[str, ...] | None = Field(
-        None, description="Peers to measure beside ours; the study's choice where not given."
+        None, description="Peers to measure beside ours; the study's where not given."
     )
     allow_unproven: bool = Field(
         False,
@@ -89,18 +89,19 @@ class Case(Model):
         "its error bound is too wide to prove anything.",
     )
     allow_nonfinite: bool = Field(
-        False, description="Whether NaN and Inf in the input are let through."
+        False, description="Whether NaN and Inf are allowed in the input."
     )
     shards: int = Field(
         1,
         ge=1,
         le=MOST_SHARDS,
-        description="Number of jobs that an axis of it is split into, for any nodes to take.",
+        description="Number of jobs into which the workload is split along an axis; any node may "
+        "take them.",
     )
     device_memory: MemorySize | None = Field(
         None,
-        description="Most memory of the device that a job of it takes, such as 4 GiB; all that is "
-        "free where not given. A workload that needs more is streamed in chunks.",
+        description="Most device memory that a job takes, such as 4 GiB; all that is free where "
+        "not given. A workload that needs more is streamed in chunks.",
     )
 
     _synthetic: frozenset[str] = PrivateAttr(frozenset())

@@ -19,7 +19,8 @@ class ChanneliseInput(FileInput):
 
     samples: DatasetRef
     coefficients: DatasetRef | None = Field(
-        None, description="Path of the taps times channels real coefficients, in place of a window."
+        None,
+        description="Path of the real coefficients, taps times channels, in place of a window.",
     )
 
 
@@ -39,15 +40,15 @@ class ChanneliseCase(Case):
         1.0, description="Spectra in M samples: 1, or a fraction above it, such as 4/3."
     )
     real: bool = Field(
-        False, description="Whether samples are real; then there are channels 0 to M / 2 alone."
+        False, description="Whether samples are real; then there are only channels 0 to M / 2."
     )
     shift: bool = Field(
         False, description="Whether channel 0 stands in the middle of the product's channels."
     )
     centre_hz: float | None = Field(
         None, ge=0,
-        description="Frequency that is 0 in the samples, as of a local oscillator; where not given "
-        "that of the file of complex samples which says it, else 0.",
+        description="Frequency that is 0 in the samples, as that of a local oscillator. Where not "
+        "given, the one that a file of complex samples says, else 0.",
     )  # fmt: skip
     axis: int | str | None = Field(
         None,
@@ -56,11 +57,13 @@ class ChanneliseCase(Case):
     )
     polarizations: int = Field(1, ge=1, le=4, description="Polarizations.")
     antennas: int = Field(1, ge=1, le=1 << 16, description="Antennas.")
-    samples: int | None = Field(None, ge=1, le=1 << 34, description="Samples of each.")
+    samples: int | None = Field(
+        None, ge=1, le=1 << 34, description="Samples of each antenna and polarization."
+    )
     sample_rate_hz: float = Field(1e6, ge=1e-9, le=1e21, description="Samples a second.")
     tones: tuple[Tone, ...] = Field(
         (Tone(frequency=0.125, amplitude=1.0), Tone(frequency=0.3125, amplitude=0.01)),
-        description="Complex exponentials in the samples, or the real parts of such.",
+        description="Complex exponentials in the samples; their real parts where samples are real.",
     )
     array: AntennaArray = Field(
         AntennaArray(), description="Geometry of the array, which `sources` need."

@@ -22,15 +22,15 @@ class RegularCoordinate(Model):
     """Equal steps from a start; the key of the step, or `units`, has the unit of both."""
 
     start: float = Field(default=0.0, description="Value of the first entry of the dataset's axis.")
-    step: float | None = Field(default=None, description="Distance of entries in `units`.")
-    step_s: float | None = Field(default=None, description="Distance of entries in s.")
-    step_hz: float | None = Field(default=None, description="Distance of entries in Hz.")
-    step_m: float | None = Field(default=None, description="Distance of entries in m.")
+    step: float | None = Field(default=None, description="Distance between entries in `units`.")
+    step_s: float | None = Field(default=None, description="Distance between entries in s.")
+    step_hz: float | None = Field(default=None, description="Distance between entries in Hz.")
+    step_m: float | None = Field(default=None, description="Distance between entries in m.")
     units: str | None = Field(default=None, description="The unit, beside `step`.")
     replace: bool = Field(
         default=False,
-        description="Whether they stand in place of what the file itself says of the axis, such as "
-        "a GUPPI header with wrong frequencies; of other formats than HDF5, and of products.",
+        description="Whether they replace what the file itself says about the axis, such as wrong "
+        "frequencies in a GUPPI header; for other formats than HDF5, and for products.",
     )
 
     @model_validator(mode="after")
@@ -67,9 +67,9 @@ class DatasetCoordinate(Model):
         "l and m of a beam, positions of antennas.",
     )
     column: Annotated[int, Field(ge=0)] | Annotated[str, Field(min_length=1)] | None = Field(
-        None, description="Number taken of each entry, of a dataset that has several: 0 for "
-        "east in positions (antenna, 3), or (3, antenna) of other than three antennas; of a table "
-        "of compounds the name of a field.",
+        None, description="Which number to take of each entry, where the dataset has several: 0 "
+        "for east in positions (antenna, 3), or (3, antenna) where there are not three antennas. "
+        "For a table of compounds, the name of a field.",
     )  # fmt: skip
 
 
@@ -85,7 +85,7 @@ class ListedCoordinate(Model):
     )
     replace: bool = Field(
         default=False,
-        description="Whether they stand in place of what the file itself says, as of equal steps.",
+        description="Whether they replace what the file itself says, as for equal steps.",
     )
 
     @model_validator(mode="after")

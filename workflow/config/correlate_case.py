@@ -32,7 +32,8 @@ class CorrelateCase(MatrixProductCase):
         None,
         ge=1,
         le=1 << 28,
-        description="Samples of an integration, which divides theirs; all of them where not given.",
+        description="Samples of an integration, a divisor of the number of samples; by default all "
+        "of them.",
     )
     form: Form = Field(
         "full",
@@ -41,7 +42,8 @@ class CorrelateCase(MatrixProductCase):
     )
     uvh5: Uvh5Site | None = Field(
         None,
-        description="Place and time of the observation; then the product is written as UVH5 too.",
+        description="Place and time of the observation. With them the product is written as UVH5 "
+        "too.",
     )
     array: AntennaArray = Field(AntennaArray(), description="Geometry of the array.")
     frequencies: Frequencies = Field(Frequencies(), description="Centres of the channels.")

@@ -18,7 +18,10 @@ class DetectedBeamsCase(MatrixProductCase):
         "or `stokes` of two polarizations, I, Q, U = 2 Re(x* y) and V = 2 Im(x* y).",
     )
     integrate: int = Field(
-        1, ge=1, le=1 << 28, description="Samples of a sum, which divide theirs; with `detect`."
+        1,
+        ge=1,
+        le=1 << 28,
+        description="Samples of one sum, a divisor of the number of samples; with `detect`.",
     )
 
     @model_validator(mode="after")

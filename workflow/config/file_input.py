@@ -43,7 +43,7 @@ class DatasetSource(Model):
     imag: str | None = Field(
         default=None,
         min_length=1,
-        description="Path of the dataset with the imaginary part; zero without.",
+        description="Path of the dataset with the imaginary part; zero where not given.",
     )
 
 
@@ -139,8 +139,8 @@ class FileInput(Model):
     )
     sample_rate_hz: SampleRate | None = Field(
         default=None,
-        description="Samples a second along the axis `time`, or the one transformed; beside "
-        "another format than HDF5 only for a VDIF file that does not tell them.",
+        description="Samples a second along the axis `time`, or the transformed one. Among other "
+        "formats than HDF5 only for a VDIF file that does not tell its own.",
     )
     units: dict[str, str] | str | None = Field(
         default=None,
@@ -155,10 +155,10 @@ class FileInput(Model):
     )
     flagged: Flagged = Field(
         default="refuse",
-        description="Treatment of values that a UVH5 file flags: `refuse` is an error where any "
-        "of them is not zero, `zero` leaves them out of sums, and pairs of antennas that the file "
-        "lacks, `keep` takes them as they are. GUPPI and VDIF have no `keep`: `zero` makes samples "
-        "0 that are missing between blocks, or of frames that are invalid or missing; else they "
+        description="Treatment of values that a UVH5 file flags: `refuse` is an error where any of "
+        "them is not zero, `zero` leaves them, and pairs of antennas that the file lacks, out of "
+        "sums; `keep` takes them as they are. GUPPI and VDIF have no `keep`: `zero` makes samples "
+        "0 that are missing between blocks, or belong to invalid or missing frames; otherwise they "
         "are an error. In HDF5 files `zero` makes NaN 0, which is left out of sums.",
     )
     external: bool = Field(

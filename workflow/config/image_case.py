@@ -47,7 +47,7 @@ class ImageCase(Case):
     radius_m: float = Field(100.0, gt=0, le=1e6, description="Radius of the disc in m.")
     channels: int = Field(1, ge=1, le=1 << 20, description="Frequency channels.")
     samples: int = Field(
-        256, ge=1, le=1 << 24, description="Time samples of the mean that a covariance is."
+        256, ge=1, le=1 << 24, description="Time samples that a covariance averages."
     )
     frequencies: Frequencies = Field(Frequencies(), description="Centres of the channels.")
     sources: tuple[Source, ...] = Field(

@@ -26,10 +26,13 @@ class Directions(Model):
         description="Angle from the first l to the last, about the zenith.",
     )
     cell_arcmin: float | None = Field(
-        default=None, gt=0, le=5400, description="Distance of neighbours at the zenith, instead."
+        default=None,
+        gt=0,
+        le=5400,
+        description="Distance between neighbours at the zenith, in place of `field_of_view_deg`.",
     )
     phase_centre: PhaseCentre = Field(
-        default=ZENITH, description="The middle of the grid; the zenith."
+        default=ZENITH, description="The middle of the grid; by default the zenith."
     )
 
     @model_validator(mode="after")

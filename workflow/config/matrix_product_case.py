@@ -17,7 +17,7 @@ class MatrixProductCase(Case):
     precision_names: ClassVar[tuple[str, ...]] = PRODUCT_PRECISIONS
     kernels: dict[str, Family] = Field(
         default_factory=dict,
-        description="Family of a GPU's kernels, by precision; the fastest where none is given.",
+        description="Family of kernels on a GPU, by precision; the fastest where not given.",
     )
 
     @field_validator("kernels")

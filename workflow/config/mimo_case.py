@@ -56,7 +56,7 @@ class MimoCase(Case):
         None, ge=1, le=LARGEST_N, description="Transmitting antennas, at most the receiving ones."
     )
     subcarriers: int = Field(1, ge=1, le=1 << 16, description="Subcarriers of the channel.")
-    packets: int = Field(1, ge=1, le=1 << 20, description="Times, with a channel each.")
+    packets: int = Field(1, ge=1, le=1 << 20, description="Times, each with a channel of its own.")
     paths: int = Field(
         4, ge=1, le=4096,
         description="Paths of the channel, each a sample later than the one before and half as "

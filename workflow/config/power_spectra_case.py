@@ -21,12 +21,16 @@ class PowerSpectraCase(Model):
     power: bool = Field(
         False,
         description="Whether the product is the power of segments, |X|^2 in a scale of "
-        "scipy.signal, in place of X. A segment has `length` samples; of an input all of its axis "
+        "scipy.signal, in place of X. A segment has `length` samples; the whole axis of an input "
         "where none is given.",
     )
-    segments: int = Field(1, ge=1, le=1 << 26, description="Segments in what is drawn.")
+    segments: int = Field(
+        1, ge=1, le=1 << 26, description="Segments in the samples that are drawn."
+    )
     overlap: int | None = Field(
-        None, ge=0, description="Samples that a segment shares with the next one; half of them."
+        None,
+        ge=0,
+        description="Samples that a segment shares with the next one; by default half of them.",
     )
     average: int | Literal["all"] = Field(
         1,
@@ -44,10 +48,10 @@ class PowerSpectraCase(Model):
         "where samples have no times); spectrum, power.",
     )
     real: bool = Field(
-        False, description="Whether samples are real; then there are bins 0 to N / 2 alone."
+        False, description="Whether samples are real; then there are only bins 0 to N / 2."
     )
     sample_rate_hz: float | None = Field(
-        None, ge=1e-9, le=1e21, description="Samples drawn a second."
+        None, ge=1e-9, le=1e21, description="Samples a second of what is drawn."
     )
 
     @model_validator(mode="after")

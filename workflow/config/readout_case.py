@@ -40,9 +40,9 @@ class ReadoutCase(Case):
 
     shots: int | None = Field(
         None, ge=1, le=MOST_SHOTS,
-        description="Number of measurements of all qubits: the product is counts of basis states, "
-        "beside them the classical bits of a file that measures into some (`classical_bits`), in "
-        "place of amplitudes. The seed is the study's.",
+        description="Number of measurements of all qubits: the product is counts of basis states "
+        "in place of amplitudes. Where a file measures into classical bits, they stand beside them "
+        "(`classical_bits`). The seed is the study's.",
     )  # fmt: skip
     observables: list[PauliString | Observable] | None = Field(
         None, min_length=1, max_length=100_000,

@@ -20,8 +20,8 @@ class SolveInput(FileInput):
     b: DatasetRef = Field(description="(batch, equation, rhs), as `a`.")
     expected: DatasetRef | None = Field(
         None,
-        description="Path of known solutions, as by a series: results are compared with them, and "
-        "nothing is computed from them.",
+        description="Path of known solutions, such as those of a series. Results are compared with "
+        "them; nothing is computed from them.",
     )
 
 
@@ -42,9 +42,9 @@ class SolveCase(Case):
     batch: int = Field(1, ge=1, le=1 << 20, description="Number of matrices.")
     source: Literal["normal", "cylinder"] = Field(
         "normal",
-        description="Normal numbers, or the current that plane waves induce on a conducting "
-        "cylinder, at n points of its surface: directions of incidence are the right-hand sides, "
-        "and the expected solution is the Mie series.",
+        description="Normally distributed numbers, or the current that plane waves induce on a "
+        "conducting cylinder, at n points of its surface. The right-hand sides are the directions "
+        "of incidence, and the expected solution is the Mie series.",
     )
     ka: float | None = Field(
         None,

@@ -36,9 +36,9 @@ class Noise(Model):
     damping: Probability = Field(0.0, description="Probability that a qubit falls from |1> to |0>.")
     trajectories: int | None = Field(
         None, ge=2, le=MOST_TRAJECTORIES,
-        description="Number of trajectories: of observables and probabilities, since each shot has "
-        "one of its own. Standard errors fall with the root of their number; from some 5000 on the "
-        "mean is proved to a digit.",
+        description="Number of trajectories, for observables and probabilities; each shot has a "
+        "trajectory of its own. Standard errors fall with the root of their number; from about "
+        "5000 on the mean is proved to a digit.",
     )  # fmt: skip
 
     @model_validator(mode="after")
@@ -58,17 +58,17 @@ class StatevectorCase(ReadoutCase):
     circuit: Circuit = Field(description="The gates.")
     fuse: Literal["auto"] | Annotated[int, Field(ge=1, le=10)] = Field(
         "auto",
-        description="Largest fused gate in qubits; with `auto` each precision and peer has the "
-        "fusion of the least predicted time on its device.",
+        description="Largest fused gate in qubits; with `auto` each precision and peer takes the "
+        "fusion with the least predicted time on its device.",
     )
     initial: Literal["zero", "random"] = Field(
-        "zero", description="State to begin with: |0...0>, or one drawn from the seed."
+        "zero", description="Initial state: |0...0>, or one drawn from the seed."
     )
-    input: StatevectorInput | None = Field(None, description="State to begin with from a file.")
+    input: StatevectorInput | None = Field(None, description="Initial state from a file.")
     noise: Noise | None = Field(
         None,
         description="Averages observables or probabilities over a noisy circuit, or draws each "
-        "shot from a run of it. It begins with |0...0>, gate by gate. `tolerance` is 0.1 beside it "
+        "shot from a run of it. It begins with |0...0>, gate by gate. `tolerance` is then 0.1 "
         "where not given, since a sample errs more than arithmetic.",
     )
 

@@ -20,11 +20,11 @@ class Uvh5Site(Model):
     )
     julian_date: float | None = Field(
         None, ge=0, le=1e7,
-        description="Date of the time 0 of the samples, in days, UTC; needed where their times "
-        "count from no date in ISO 8601.",
+        description="Date of the time 0 of the samples, in days, UTC; needed where the times do "
+        "not count from a date in ISO 8601.",
     )  # fmt: skip
     channel_width_hz: float | None = Field(
         None, gt=0,
-        description="Width of each channel; the least distance of channels where not given, so "
-        "needed for one, and where `select` takes no neighbours.",
+        description="Width of each channel; the least distance between channels where not given. "
+        "So it is needed for a single channel, and where `select` takes no neighbours.",
     )  # fmt: skip

@@ -136,8 +136,7 @@ def parted(text: str) -> tuple[str, str]:
 
 
 def dated(text: str, calendar: str) -> str:
-    """Return a unit with the calendar of its date, as netCDF gives it, where it is not the usual
-    one.
+    """Return a unit with the calendar of its date, as netCDF gives it, where it is not a usual one.
 
     Such a date is kept as text, and nothing is computed of it.
     """

@@ -113,8 +113,7 @@ def _check_coordinates(there: Mapping[str, Coordinate], site: Uvh5Site) -> None:
 
 
 def start_of(site: Uvh5Site, times: Coordinate) -> float:
-    """Return the Julian date that times count from: their own, or the config's where they have
-    none.
+    """Return the Julian date that times count from: their own, or else the config's.
 
     Raises InputError where neither says it, and where both do and it is not the same.
     """
