@@ -123,7 +123,7 @@ struct SampleFragments {
         }
     }
 
-    // A group of two neighbours in time, of which this takes one.
+    // This takes one of a group of two neighbours in time.
     template <int which>
     __device__ __forceinline__ void take_complex(const float4 (&x)[kRows], int two) {
         constexpr int kNumbers = kNumbersPerRegister<operand>;

@@ -7,9 +7,9 @@
 #include "device/term_products.cuh"
 #include "ring.cuh"
 
-// `Polarizations` is 2 for Stokes parameters, else 1. Of the block's `Warps` warps `WarpRows` lie
-// along beams, each with `RowTiles` row tiles, and the others along time, each with 32 samples.
-// `Stages` are those of the ring of samples. Lanes sum `Group` samples before shared memory.
+// `Polarizations` is 2 for Stokes parameters, else 1. A block has `Warps` warps: `WarpRows` of them
+// lie along beams, each with `RowTiles` row tiles, and the others along time, each with 32 samples.
+// `Stages` are the stages of the ring of samples. Lanes sum `Group` samples before shared memory.
 // `Scaled`: weights are descaled in the end. `Aligned`: samples are copied by 16 bytes. The members
 // of `BeamPowerPlan` (argand/beam_power/plan.py) are the same.
 //

@@ -18,9 +18,9 @@ struct ChannelisePlan {
 
     constexpr int columns() const { return points / radices[0]; }  // P
     constexpr int block_threads() const { return threads * groups; }
-    // In shared memory a spectrum is R0 lines of P numbers, of which R2 are followed by padding if
-    // they are even. Lines lie so that those of a half-warp, k0 first, are in banks of their own,
-    // but short ones, whose padding would be as long as they are.
+    // In shared memory a spectrum is R0 lines of P numbers, with padding behind each R2 numbers if
+    // R2 is even. Lines lie so that those of a half-warp, k0 first, are in banks of their own, but
+    // short ones, whose padding would be as long as they are.
     constexpr int group_pitch() const { return radices[2] + (radices[2] % 2 == 0); }
     constexpr int line_pitch() const {
         const int least = radices[1] * group_pitch();

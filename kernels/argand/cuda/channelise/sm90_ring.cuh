@@ -52,8 +52,8 @@ struct BatchRing {
         }
     }
     // A filter warp arrives after what its lanes have written. One lane arrives after __syncwarp;
-    // compute-sanitizer does not follow that order, so for it every lane arrives. Of what other
-    // blocks of a cluster write the bytes are counted instead (`BatchLine`).
+    // compute-sanitizer does not follow that order, so for it every lane arrives. For what other
+    // blocks of a cluster write, bytes are counted instead (`BatchLine`).
     __device__ __forceinline__ void fill(int own_rank) const {
         if (C > 1 && rank != own_rank) return;
         if constexpr (!roles.arrive_per_lane) __syncwarp();

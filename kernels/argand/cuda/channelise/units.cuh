@@ -8,7 +8,7 @@ enum class Component { fp32, int8, int16, conjugate_fp32, conjugate_int8, conjug
 template <Component Of>
 constexpr bool kConjugate = Of >= Component::conjugate_fp32;
 
-// A unit of `kBytes` lies as a `Raw`, of which `value` makes two floats.
+// A unit of `kBytes` lies as a `Raw`, which `value` turns into two floats.
 template <Component Of>
 struct Unit;
 

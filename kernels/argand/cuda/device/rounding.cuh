@@ -130,7 +130,7 @@ __device__ __forceinline__ void split_moderate_to_tf32(float x, uint32* terms) {
 
 // Splits a number by four operations, in which no finite one overflows but in the first term:
 // x - 8191/8192 x is x rounded as by `round_moderate_to_tf32`, over 8192. The tensor cores cut the
-// second term. Of an infinity and of NaN both terms are NaN.
+// second term. Both terms of an infinity and of NaN are NaN.
 __device__ __forceinline__ void split_number_to_tf32(float x, uint32* terms) {
     const float part = __fsub_rn(x, __fmul_rn(8191.0f / 8192.0f, x));
     terms[0] = __float_as_uint(__fmul_rn(8192.0f, part));

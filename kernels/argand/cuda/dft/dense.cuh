@@ -42,7 +42,7 @@ __device__ __forceinline__ int first_line(int g) {
 template <int Pitch>
 constexpr int kSecondLineOf = Pitch % 2 ? 2 : 8;
 
-// The transforms of a tile of which a lane holds fragments: two of each 16.
+// The transforms of a tile whose fragments a lane holds: two of each 16.
 template <DensePlan plan>
 struct DenseLines {
     static constexpr int kPitch = plan.layout().pitch;

@@ -15,8 +15,8 @@
 #pragma once
 #include "hankel_mainloop.cuh"
 
-// Absmax of the lane's transform, of which each of absmax_warps() warps takes a part.
-// `group_scratch` has eight values, one per transform, for each warp of the group.
+// Absmax of the lane's transform; each of absmax_warps() warps takes a part of it. `group_scratch`
+// has eight values, one per transform, for each warp of the group.
 template <HankelPlan plan>
 __device__ __forceinline__ float transform_absmax(const float2* line, float* group_scratch,
                                                   const TileGroup<plan.warps()>& group) {

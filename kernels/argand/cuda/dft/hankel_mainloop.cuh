@@ -205,7 +205,7 @@ __device__ __forceinline__ void for_each_k_tile(Body body) {
 }
 
 // The mainloop of a lane: it folds its transform k-tile after k-tile while the warpgroup's MMAs of
-// the k-tile before run. Of two terms it does so twice, because the products with low-order terms
+// the k-tile before run. With two terms it does so twice, because the products with low-order terms
 // come first; the high-order fragments of the first k-tiles stay in registers for the second pass.
 template <HankelPlan plan>
 struct HankelMainloop {

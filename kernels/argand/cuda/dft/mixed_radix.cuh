@@ -10,7 +10,7 @@
 #include "radix.cuh"
 
 struct MixedRadixPlan {
-    int radices[4];  // those that are not there are 1
+    int radices[4];  // 1 beyond the last stage
     int pitches[4];  // of each stage's index in shared memory
     int stages;
     int transforms;  // of a tile
@@ -21,10 +21,10 @@ struct MixedRadixPlan {
     // On an H200 products of few twiddles (powers.cuh) are faster than loads of all where there are
     // three stages, and as fast where there are two.
     constexpr bool loads_few_twiddles() const { return stages > 2; }
-    // Whether the first of two stages hides its thread and adds offsets to one address of twiddles.
-    // Else the compiler keeps what follows from the thread, and an address of each twiddle, and
-    // spills where the first radix needs as many registers as the second. Some of the other plans
-    // are slower with it.
+    // Whether the first of two stages hides its thread index from the optimiser and adds offsets to
+    // one address of twiddles. Otherwise the compiler keeps what it derives from the index, and an
+    // address for each twiddle, and spills where the first radix needs as many registers as the
+    // second. Some of the other plans are slower with it.
     constexpr bool saves_registers() const {
         return stages == 2 && radices[0] + 2 >= radices[1] &&
                (radices[0] <= 23 || first_factor(radices[0]) == 1);

@@ -171,7 +171,7 @@ __device__ __forceinline__ void butterfly_good_thomas(float2 (&z)[N]) {
     }
 }
 
-// Transforms N numbers in registers, of which those from `num_inputs` on are zero: by a radix of
+// Transforms N numbers in registers; those from `num_inputs` on are zero. It does so by a radix of
 // its own, by Good and Thomas where factors are coprime, else by Cooley and Tukey.
 template <int N>
 __device__ __forceinline__ void butterfly(float2 (&z)[N], int num_inputs) {

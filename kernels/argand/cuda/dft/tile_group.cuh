@@ -12,8 +12,8 @@ struct TileGroup {
     int warp;
     int lane;
 
-    // The group of this thread. The compiler would keep the addresses of all stages in registers,
-    // and spill.
+    // The group of this thread. The thread index is opaque: the compiler would otherwise keep the
+    // addresses of all stages in registers, and spill.
     static __device__ __forceinline__ TileGroup current() {
         const int thread = opaque_thread();
         return {thread / kThreads, thread % kThreads, thread % kThreads / kWarp, thread % kWarp};

@@ -133,9 +133,9 @@ __device__ __forceinline__ uint32 block_absmax(const uint32 (&warp_maxima)[Warps
 }
 
 // Descales a warp's accumulators, 16 rows by Tiles x 8 columns, and passes them on as chunks of the
-// state: store(number, chunk). Of an 8-column tile, bit 0 of a register's index is the lowest bit
-// of the column, bit 1 selects the lower rows. Bit 0 of `number` is that bit of the column. Bit 1
-// selects the lower rows, or the next 8-column tile where a chunk holds both rows; bit 2 the next
+// state: store(number, chunk). In an 8-column tile, bit 0 of a register's index is the lowest bit
+// of the column, and bit 1 selects the lower rows. Bit 0 of `number` is that bit of the column. Bit
+// 1 selects the lower rows, or the next 8-column tile where a chunk holds both rows; bit 2 the next
 // two tiles.
 template <bool TargetsQubit0, int Tiles, typename Store>
 __device__ __forceinline__ void for_each_result_chunk(const float (&re)[4 * Tiles],

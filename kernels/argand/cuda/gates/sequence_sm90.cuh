@@ -2,9 +2,9 @@
 // the instruction, 16 of each warp, in registers; the matrix lies in shared memory. A lane has as
 // results the amplitudes that it loaded, so it writes them where it read them.
 //
-// A matrix is, for each term, two planes of 32 lines by 16 numbers, of which the real parts of
-// columns take the first and the imaginary parts the second. Lines are the rows of the gate, real
-// and imaginary parts in turn; a plane consists of core matrices of 8 lines by 16 bytes.
+// A matrix is, for each term, two planes of 32 lines by 16 numbers: the real parts of columns take
+// the first, the imaginary parts the second. Lines are the rows of the gate, real and imaginary
+// parts in turn; a plane consists of core matrices of 8 lines by 16 bytes.
 #pragma once
 #include "device/term_products.cuh"
 #include "device/warpgroup.cuh"

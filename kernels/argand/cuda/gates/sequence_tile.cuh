@@ -14,8 +14,8 @@ struct SequenceMasks {
     uint32 pair_mask;
 };
 
-// One gate. `read_mask` and `result_mask` have the bits of a thread's number. Of phases only
-// `phase_row` is used, the bit of each place in the number of a row of their table.
+// One gate. `read_mask` and `result_mask` have the bits of a thread's number. A set of phases uses
+// only `phase_row`, the bit of each place in the number of a row of its table.
 struct SequenceGate {
     uint32 phase_row[13];
     uint32 read_mask[9];

@@ -15,8 +15,8 @@ struct WgmmaMatrix {
 
     uint32 matrix[kNumKTiles][2][Terms][4];  // by k-tile, complex part, term, register
 
-    // Copies the matrix to shared memory, in parts, for each of which an mbarrier waits that one
-    // arrival completes. One thread calls it. Loads by all threads would wait for L2 several times.
+    // Copies the matrix to shared memory in parts. Each part has an mbarrier, which one arrival
+    // completes. One thread calls it. Loads by all threads would wait for L2 several times.
     template <int Parts>
     __device__ __forceinline__ static void fetch_matrix(const GateArguments& args, uint32 at,
                                                         uint32 mbarriers) {

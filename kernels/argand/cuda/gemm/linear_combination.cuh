@@ -10,8 +10,8 @@ __device__ __forceinline__ bool adds_c(const Arguments& args) {
     return args.beta_re != 0.0f || args.beta_im != 0.0f;
 }
 
-// alpha x + beta C for one element, of which `c` is read only where C is added. With alpha = 1, x
-// stays as it is, because a complex multiplication would turn infinities into NaN.
+// alpha x + beta C for one element; `c` is read only where C is added. With alpha = 1, x stays as
+// it is, because a complex multiplication would turn infinities into NaN.
 template <typename Arguments>
 __device__ __forceinline__ float2 linear_combination(const Arguments& args, float2 x, float2 c) {
     if (args.alpha_re != 1.0f || args.alpha_im != 0.0f) {

@@ -9,9 +9,9 @@ template <MmaPlan plan>
 struct LaneOperands {
     int group_k;  // k before that of the lane's group of warps
     uint32 a, b;  // addresses
-    bool above;   // its warp has nothing but what is above the diagonal of one tile
+    bool above;   // all of its warp lies above the diagonal of one tile
 
-    // Opaque: else each pass computes them again.
+    // They are opaque, as each pass would compute them again otherwise.
     __device__ __forceinline__ LaneOperands(const Lane<plan>& lane, const float2* stages)
         : group_k(lane.k_group * (plan.block_k / plan.warps_k)),
           a(opaque(shared_address(stages) +
@@ -83,14 +83,14 @@ class Mainloop {
     // were not finite, which is rare, so it takes the least code.
     template <bool again = false>
     __device__ __forceinline__ void load_first() {
-        // Small products wait for instructions too, of which one copy is fetched faster.
+        // Small products wait for instructions too, and one copy of them is fetched faster.
         constexpr int kUnroll = again || plan.skips_outside() ? 1 : plan.stages;
 #pragma unroll kUnroll
         for (int stage = 0; stage < plan.stages_at_once(); ++stage) load(stage, stage);
     }
 
-    // Multiplies the k-tiles, of which the first are on their way, into `fp32` where accumulators
-    // are promoted, else into `mma`. `moderate` takes operands to be less than 2^115.
+    // Multiplies the k-tiles into `fp32` where accumulators are promoted, else into `mma`; copies
+    // of the first k-tiles are in flight already. `moderate` takes operands to be less than 2^115.
     template <bool moderate>
     __device__ __forceinline__ void run(const LaneOperands<plan>& lane, const Scales<plan>& scales,
                                         float b_sign, Accumulators<plan>& mma,

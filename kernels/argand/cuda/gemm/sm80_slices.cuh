@@ -218,9 +218,9 @@ __device__ __forceinline__ void store_to_shared(const Accumulators<plan>& accumu
     }
 }
 
-// Reduces the accumulators of all slices and stores the results. `stages` is the ring, of which no
-// stage is read any more; after it is room for the partial sums of other blocks. `exchange` has
-// begun where there are any.
+// Reduces the accumulators of all slices and stores the results. `stages` is the ring, whose stages
+// are no longer read; behind it is room for the partial sums of other blocks. `exchange` has begun
+// where there are any.
 template <MmaPlan plan>
 __device__ __forceinline__ void reduce_and_store(const GemmArguments& args, const Tile<plan>& tile,
                                                  const Scales<plan>& scales,

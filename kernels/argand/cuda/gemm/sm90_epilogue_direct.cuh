@@ -140,8 +140,8 @@ __device__ __forceinline__ void store_contiguous_columns(const WgmmaArguments& a
     }
 }
 
-// Stores the 16 rows of a warp at any strides. Of each eight columns a lane holds columns
-// 2 (lane % 4) and the next, of two rows.
+// Stores the 16 rows of a warp at any strides. In each eight columns a lane holds columns
+// 2 (lane % 4) and the next, in two rows.
 template <WgmmaPlan plan>
 __device__ __forceinline__ void store_strided_rows(const WgmmaArguments& args,
                                                    const WgmmaTile& tile, int row0, int lane,

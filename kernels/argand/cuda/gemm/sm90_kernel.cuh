@@ -93,8 +93,8 @@ __device__ __forceinline__ void consume(const WgmmaArguments& args, const Tensor
             add_from_memory<plan>(args, accumulator_memory<plan>(args, work), mainloop.re,
                                   mainloop.im);
             // Other threads of the warpgroup store results where this thread's accumulators lay,
-            // maybe by TMA, so all of them synchronize. (With a warp barrier ptxas would spill
-            // registers.)
+            // maybe by TMA, so all of them synchronize. With a warp barrier ptxas would spill
+            // registers.
             if constexpr (plan.tma_epilogue) asm volatile("fence.proxy.async.global;" ::: "memory");
             sync_warpgroup(thread_index() / kWarpgroupThreads);
         }

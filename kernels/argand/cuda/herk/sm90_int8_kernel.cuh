@@ -24,8 +24,8 @@ constexpr int kXPlaneBytes = kHalf * kBlockK, kYPlaneBytes = kTile * kBlockK;
 constexpr int kStageBytes = 2 * (kXPlaneBytes + kYPlaneBytes);
 constexpr uint32 kRasterGroupM = 16;  // tile rows that are rasterized together
 
-// Strides count complex numbers. Of a triangle `out_stride_n` and `c_stride_n` are those of its
-// elements.
+// Strides count complex numbers. For a triangle `out_stride_n` and `c_stride_n` are the strides of
+// its elements.
 struct Int8Arguments {
     const void* c;  // null where beta is 0
     void* out;
@@ -148,8 +148,8 @@ __device__ __forceinline__ void multiply_int8(Int8Accumulators& accumulators, In
     accumulators.each([](auto& x) { wgmma_fence_operand(x); });
 }
 
-// Stores the 16 rows of a warp, and with `full` what mirrors them. Of each eight columns a lane
-// holds columns 2 (lane % 4) and the next, of rows lane / 4 and lane / 4 + 8.
+// Stores the 16 rows of a warp, and with `full` what mirrors them. In each eight columns a lane
+// holds columns 2 (lane % 4) and the next, in rows lane / 4 and lane / 4 + 8.
 template <typename Real, bool full>
 __device__ __forceinline__ void store_int8(const Int8Arguments& args,
                                            const Int8Accumulators& accumulators, int batch,

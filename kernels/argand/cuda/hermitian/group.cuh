@@ -65,7 +65,7 @@ struct HermitianGroup {
         }
     }
 
-    // Right-hand sides from `first` on, of which there are `columns`.
+    // `columns` right-hand sides from `first` on.
     __device__ __forceinline__ void load_rhs(Value (&y)[P][S],
                                              const HermitianArguments<Real>& args, int64 system,
                                              int first, int columns) const {

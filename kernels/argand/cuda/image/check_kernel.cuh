@@ -30,8 +30,8 @@ __device__ __forceinline__ uint32 modulus_bits(float2 x) {
     return is_nan(size) ? 0 : __float_as_uint(size);
 }
 
-// A block's part of the rows, of which each warp takes some, so that no index is divided. The
-// largest entry is that of the part, at most that of the matrix, so what is apart is always found.
+// A block's part of the rows; each warp takes some, so that no index is divided. The largest entry
+// is that of the part, at most that of the matrix, so what is apart is always found.
 __device__ __forceinline__ void check_covariance(const CheckArguments& args, uint32 block) {
     __shared__ uint32 largest[3];
     if (threadIdx.x < 3) largest[threadIdx.x] = 0;

@@ -5,9 +5,9 @@
 //
 // `softmax_rows` is the entry and dispatches by plan. Resident rows are held in registers of a few
 // lanes, a block or a cluster, and read once. Staged ones are resident rows of a persistent kernel,
-// the next row prefetched by cp.async. Of streamed rows only the last tile stays in registers, and
-// the others are read a second time, the latest first. The ring is in ring_kernel.cuh, short rows
-// by slabs in slab_kernel.cuh.
+// the next row prefetched by cp.async. Streamed rows keep only the last tile in registers, and the
+// others are read a second time, the latest first. The ring is in ring_kernel.cuh, short rows by
+// slabs in slab_kernel.cuh.
 #pragma once
 #include "ring_kernel.cuh"
 #include "slab_kernel.cuh"

@@ -6,8 +6,8 @@
 #include "device/rounding.cuh"
 
 enum class Operation { softmax, log_softmax, logsumexp };
-// The type of an array in global memory. Of complex elements the kernels take the squared
-// magnitude.
+// The type of an array in global memory. The kernels take the squared magnitude of complex
+// elements.
 enum class DataType { fp64, fp32, fp16, bf16, complex64, complex128 };
 
 struct RowPlan {
@@ -59,7 +59,7 @@ struct RowPlan {
         return !is_16bit(input) && input != (compute_fp64 ? DataType::fp64 : DataType::fp32);
     }
     // Elements are requested before any of them becomes values: wide ones, and those of 16 bits
-    // whose accesses have branches, of which each would wait for the one before.
+    // whose accesses have branches, because each branch would wait for the one before.
     constexpr bool requests_before_values() const {
         return has_wide_elements() ||
                (is_16bit(input) && !packed && resident && partial_vectors() && !compute_fp64);

@@ -12,7 +12,7 @@ struct Row {
 
     const In* x;
     Out* out;
-    // 0 beyond the last row: its threads load from that and take part in warp reductions.
+    // 0 beyond the last row: threads there load from the last row and take part in warp reductions.
     int64 columns;
     int misalignment;  // elements from the last aligned address to the row's first element
     int thread_rank;
@@ -84,9 +84,9 @@ __device__ __forceinline__ ComputeType<plan> round_and_max(Fragment<plan>& fragm
     return round_input<plan>(maximum);
 }
 
-// Adds e^(s x) of a fragment, of which `end` elements belong to the row, to a sum. Where the plan
-// keeps exponentials, they overwrite the values. A branch skips what lies beyond the row; it also
-// keeps ptxas from computing more exponentials at a time than there are registers.
+// Adds e^(s x) of a fragment to a sum; `end` elements of the fragment belong to the row. Where the
+// plan keeps exponentials, they overwrite the values. A branch skips what lies beyond the row; it
+// also keeps ptxas from computing more exponentials at a time than there are registers.
 template <RowPlan plan>
 __device__ __forceinline__ void accumulate_exponentials(Fragment<plan>& fragment, int end,
                                                         AccumulatorType<plan>& sum,

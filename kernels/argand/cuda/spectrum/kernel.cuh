@@ -4,7 +4,7 @@
 // Segments are read where they lie in the signal: those of a batch are a hop apart, so samples that
 // they share come from L1 or L2. Thread j of a group multiplies R0 samples of each segment by the
 // window, transforms them by a butterfly and stores them; the other stages are those of filter
-// banks (`TransformStages`), of which this is one with a single tap.
+// banks (`TransformStages`), since this is a filter bank with a single tap.
 //
 // With Sum > 0 a batch has whole groups of Sum segments, whose means are written at once. With Sum
 // = 0 an item is a chunk of one group: each thread adds the batches' sums of its bins in fp64.

@@ -6,15 +6,15 @@
 struct Trend {
     double mean[2], slope[2];
 
-    // A part of sample n without the trend. Of a trend that is far larger than what is left, fp32
+    // A part of sample n without the trend. Where the trend is far larger than what is left, fp32
     // would leave its own rounding.
     __device__ __forceinline__ double without(double x, int part, double n, double middle) const {
         return x - fma(slope[part], n - middle, mean[part]);
     }
 };
 
-// A warp at a time for a segment, of which each lane adds every 32nd sample; of one longer than
-// kWarpSamples all warps of a block. `Parts` are 2 of complex samples.
+// A warp takes a segment, and each lane adds every 32nd sample of it; all warps of a block take one
+// that is longer than kWarpSamples. `Parts` is 2 for complex samples.
 template <typename Of, int Parts, int Threads>
 struct FindTrends {
     static constexpr int kSums = 2 * Parts, kWarps = Threads / 32, kWarpSamples = 16384;

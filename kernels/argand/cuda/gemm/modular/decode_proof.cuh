@@ -54,7 +54,7 @@ struct RowProof {
     // Known to the optimiser: leading digits without it are needed too.
     __device__ __forceinline__ static uint32 limb_bias() { return kLimbBias; }
 
-    // Adds a row whose residues lie at `rows`, and of which a lane found the leading digits of both
+    // Adds a row whose residues lie at `rows`, given the leading digits that a lane found of both
     // parts of four columns.
     __device__ __forceinline__ void add_row(const uint32 (&leading)[4][2], uint32 rows,
                                             uint64* sum) const {

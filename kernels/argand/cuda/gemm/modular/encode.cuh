@@ -1,7 +1,7 @@
 // Operands as residues: lines are scaled by a power of two, rounded to Gaussian integers, and
 // re + s im and re - s im modulo each p stored as int8, in a plane each. Along k byte 8 l + i of a
 // block of 256 holds number l + 32 i, in A and B alike, so that a thread stores 8 bytes of numbers
-// that it read a warp apart. The last block may be half a one, of which byte 4 l + i holds number
+// that it read a warp apart. The last block may be half as long; its byte 4 l + i holds number
 // l + 32 i.
 //
 // `kEncodeModuli` and `kModuli` are generated (argand/gemm/modular/constants.py).

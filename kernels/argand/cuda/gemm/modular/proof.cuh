@@ -10,7 +10,7 @@
 #include "norms.cuh"
 
 constexpr int64 kPrime = (1ll << 31) - 1;
-constexpr int kProofDigits = 4;  // bytes of a random number, of which x has two a column
+constexpr int kProofDigits = 4;  // bytes of a random number; x has two a column
 
 // A number congruent to x modulo kPrime, between -2^32 and 2^33.
 __device__ __forceinline__ int64 fold(int64 x) { return (x & kPrime) + (x >> 31); }
