@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -12,6 +12,7 @@ from workflow.files.input_error import InputError
 from workflow.files.units import FACTORS
 from workflow.inputs.dates import date_in, resolution, seconds_between
 from workflow.inputs.equal_steps import OFF_STEP
+from workflow.inputs.input_operand import OperandHeader
 
 _ROUNDING = 1e-9
 """Relative difference of numbers that are the same but for how they were computed."""
@@ -27,6 +28,28 @@ def check_agrees(operand: str, name: str, known: Coordinate, carried: Coordinate
         "input.select, correct one of them by input.coordinates, or name that axis otherwise in "
         "input.axes"
     )
+
+
+def check_numbers(
+    operand: str, axis: str, carried: Coordinate, others: Sequence[OperandHeader]
+) -> None:
+    """Raise InputError where others have other antennas or feeds than a product, by number.
+
+    Numbers of entries tell nothing of most axes. Those of a product's antennas and feed without
+    names are of the voltages that it is made of, and weights of others would be multiplied with the
+    samples. Nothing else is known of the axis in ``others``, which are datasets and products. Of a
+    whole axis the same numbers in another order are others; a part may be all that a file has.
+    """
+    if carried.values.dtype.kind not in "iu":
+        return
+    for each in others:
+        taken = each.numbers.get(axis)
+        indices = None if taken is None else taken.indices
+        if taken is None and axis in each.map.axes:
+            whole = np.arange(each.shape[each.map.axes.index(axis)])
+            indices = whole if np.array_equal(np.sort(carried.values), whole) else None
+        if indices is not None:
+            check_agrees(operand, axis, Coordinate(indices), carried)
 
 
 def _is_beyond(name: str, one: Coordinate, other: Coordinate) -> bool:

@@ -14,7 +14,14 @@ from workflow.config.formats import HDF5
 from workflow.config.mistakes import nearest
 from workflow.data import ONLY, SELECTED, TAKEN, TUNED, Coordinate, Product
 from workflow.files.input_error import InputError, Mistakes
-from workflow.inputs.agreement import check_agrees, differ, in_names, names_beside_count
+from workflow.inputs.agreement import (
+    check_agrees,
+    check_numbers,
+    differ,
+    in_names,
+    names_beside_count,
+)
+from workflow.inputs.antennas_of_inputs import tells_feeds, with_antennas
 from workflow.inputs.axes import AxisError, Operand
 from workflow.inputs.coordinates import NUMBERED, number_selected
 from workflow.inputs.dimension_names import check_exchanged
@@ -91,21 +98,24 @@ def describe(
             coordinates, left_out = describe_coordinates(source, right, check=check, wrong=wrong)
     mistakes.raise_all()
     work_along_any = any(one.free for one in there)
-    carried = {name: one.coordinates() for name, one in made.items()}
+    carried = {
+        name: own if "column" in headers[name].map.axes else with_antennas(own)
+        for name, own in [(name, one.coordinates()) for name, one in made.items()]
+    }  # of covariances, whose columns are antennas too, their kinds look at both
     for name, own in carried.items():
         for axis in _NUMBERED_ALIKE:
             if axis in own and not (axis in coordinates or f"{axis}_name" in own):
                 others = [
                     key for key in headers if axis not in carried.get(key, {}) and key != name
                 ]
-                _check_numbers(name, axis, own[axis], [headers[key] for key in others])
+                check_numbers(name, axis, own[axis], [headers[key] for key in others])
         if not work_along_any:
             own = _as_another(coordinates.get("frequency"), own)
         _carry(coordinates, source, name, own)
     coordinates = coordinates if work_along_any else of_waves(coordinates)
     _place_selected(coordinates, source, headers)
     coordinates = coordinates if work_along_any else of_waves(coordinates)  # of what was placed
-    _place_feed(coordinates, headers)
+    _place_feed(coordinates, headers, carried)
     _leave_number_of_one(coordinates, headers)
     number_selected(coordinates, there, headers)
     return Described(headers, made, coordinates, left_out)
@@ -120,22 +130,6 @@ def _as_another(known: Coordinate | None, own: Mapping[str, Coordinate]) -> dict
     if known is None or frequency is None or differ(known, frequency):
         return waves
     return dict(own) if differ(known, waves["frequency"]) else waves
-
-
-def _check_numbers(
-    operand: str, axis: str, carried: Coordinate, others: Sequence[OperandHeader]
-) -> None:
-    """Raise InputError where others have other antennas or feeds than a product, by number.
-
-    Numbers of entries tell nothing of most axes. Those of a product's antennas and feed without
-    names are of the voltages that it is made of, and weights of others would be multiplied with the
-    samples. Nothing else is known of the axis in ``others``, which are datasets and products.
-    """
-    if carried.values.dtype.kind not in "iu":
-        return
-    for taken in [each.numbers.get(axis) for each in others]:
-        if taken is not None:
-            check_agrees(operand, axis, Coordinate(taken.indices), carried)
 
 
 def _carry(
@@ -196,26 +190,28 @@ def _place_selected(
         _carry(coordinates, source, lacking[0], {name: own})
 
 
-def _place_feed(coordinates: dict[str, Coordinate], headers: Mapping[str, OperandHeader]) -> None:
+def _place_feed(
+    coordinates: dict[str, Coordinate], headers: Mapping[str, OperandHeader],
+    carried: Mapping[str, Mapping[str, Coordinate]],
+) -> None:  # fmt: skip
     """Let the one feed of visibilities' inputs be the polarization, an axis that they lack.
 
     Raises InputError where another operand is of another feed, by its name or its number.
     """
-    feeds = coordinates.get("antenna_input_polarization")
-    names = [
-        key for key, one in headers.items()
-        if "column" in one.map.axes and "polarization" in one.map.missing
-    ]  # fmt: skip
-    if not names or feeds is None or ONLY in feeds.long_name or len(np.unique(feeds.values)) != 1:
-        return  # several are refused
-    named = feeds.values.dtype.kind == "U"
-    said = "polarization of the inputs" if named else NUMBERED.format("polarization")
-    one = Coordinate(feeds.values[:1], "", said)
-    others = [each for key, each in headers.items() if key not in names]
-    _check_numbers(names[0], "polarization", one, others)
-    known = coordinates.setdefault("polarization", one)
-    if (known.values.dtype.kind == "U") == named:
-        check_agrees(names[0], "polarization", known, one)
+    having = [key for key, one in headers.items() if "antenna" in one.map.axes]
+    for name in [name for name, one in coordinates.items() if tells_feeds(name, one)]:
+        of = next((key for key, own in carried.items() if name in own), having[0])
+        feeds = coordinates[name]
+        several = len(np.unique(feeds.values)) != 1  # which are refused
+        if several or ONLY in feeds.long_name or "polarization" not in headers[of].map.missing:
+            continue
+        named = feeds.values.dtype.kind == "U"
+        said = "polarization of the inputs" if named else NUMBERED.format("polarization")
+        one = Coordinate(feeds.values[:1], "", said)
+        check_numbers(of, "polarization", one, [headers[key] for key in headers if key != of])
+        known = coordinates.setdefault("polarization", one)
+        if (known.values.dtype.kind == "U") == named:
+            check_agrees(of, "polarization", known, one)
 
 
 def _leave_number_of_one(

@@ -17,6 +17,7 @@ from workflow.config.axis_names import PAIR, check_names, in_own_words, operand_
 from workflow.data import SELECTED
 from workflow.files.links import DatasetError, find_dataset
 from workflow.files.text_attributes import guarded_once, text_attribute
+from workflow.inputs.antennas_of_inputs import tells_antennas
 from workflow.inputs.dimension_names import dimension_names, dimension_scales
 from workflow.inputs.operand_axes import OperandAxes
 from workflow.storage.gathered import SIGNALS
@@ -65,6 +66,7 @@ def own_coordinates(
     found = [OwnCoordinate(axis, n, scales[n]) for n, axis in axes.items() if scales[n]]
     names = text_attribute(dataset, _ATTRIBUTE, _LONGEST).split()[:_MOST]
     own = (dimension_names(dataset) or []) if names else []
+    columns = "column" in operand.operand.axes
     for name in dict.fromkeys(names):
         path = _path(dataset, name) or name
         if path in scales:
@@ -79,6 +81,9 @@ def own_coordinates(
             continue
         if number in axes:
             called = _of_renamed(dataset, path, called, axes[number], external)
+            if axes[number] == "antenna" and tells_antennas(called) and not columns:
+                found = [one for one in found if one.name != "antenna"]  # numbers of inputs
+                called = "antenna"
             found.append(OwnCoordinate(called, number, path, axes[number]))
     return found, left_out
 

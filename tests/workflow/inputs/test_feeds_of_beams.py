@@ -46,6 +46,55 @@ def test_adaptive_weights_are_of_the_feed_whose_number_their_inputs_have(
     assert samples != ":" or "polarization" not in found["b"].coordinates
 
 
+PRODUCTS = {"adaptive": "weights", "solve": "x"}
+
+
+@pytest.mark.parametrize("kind", PRODUCTS)
+@pytest.mark.parametrize("names", ["", "abc"])
+def test_weights_are_of_the_antennas_and_the_feed_of_the_visibilities_that_make_them(
+    tmp_path: Path, kind: str, names: str
+) -> None:
+    """Weights that `solve` made were of any antennas, and those in another order of any."""
+    workloads = adaptive_beams(tmp_path, 2)
+    vis, beams = (workloads[name]["input"] for name in ("vis", "b"))
+    if names:
+        beams["coordinates"] = {"antenna": list(names), "polarization": ["x", "y"]}
+        vis["coordinates"] = {**vis["coordinates"], **beams["coordinates"]}
+    rows = {"input": "3:6", "conjugated_input": "3:6"}
+    workloads["w"]["input"]["select"] = {"covariances": rows}
+    if kind == "solve":
+        with h5py.File(tmp_path / "c.h5", "w") as file:
+            file["c"] = np.eye(3, 4, dtype=np.complex64)
+        workloads["w"] = {"kind": "solve", "input": {
+            "a": {"workload": "vis"}, "file": str(tmp_path / "c.h5"), "b": "c",
+            "select": {"a": {"integration": 0, **rows}},
+        }}  # fmt: skip
+        beams["axes"]["weights"] = ["frequency", "antenna", "beam"]
+    for antennas, feed, wrong in (
+        ([2, 1, 0], 1, "antenna, a to c, got c to a" if names else "antenna, 0 to 2, got 2 to 0"),
+        ([0, 1, 2], 0, "polarization, x, got y" if names else "polarization, 0, got 1"),
+        ([0, 1, 2], 1, ""),
+    ):
+        vis["select"] = {"voltages": {"antenna": antennas}}
+        beams["select"] = {"samples": {"polarization": feed}}
+        if wrong:
+            with pytest.raises(StudyError, match=f"operand along {wrong}; select"):
+                check_study(study_of(workloads))
+    beams.pop("coordinates", None)  # what the weights tell is the samples' too
+    path = tmp_path / "run/w/products/w.h5"
+    found = [run(study_of(workloads), tmp_path / "run")["b"].coordinates]
+    with h5py.File(path, "a") as file, h5py.File(tmp_path / "v.h5") as other:
+        other.copy("v", file)
+    beams |= {"file": str(path), "weights": f"/entry/data/{PRODUCTS[kind]}"}
+    study = study_of({"b": workloads["b"]})
+    check_study(study)
+    for known in (*found, study.workload("b").outline({}).coordinates):
+        antennas = known.get("antenna")  # numbers in order may stand for nothing in a file
+        assert antennas is None or antennas.values.tolist() == (list(names) or [0, 1, 2])
+        assert antennas is not None or not (names or known is found[0])
+        assert known["polarization"].values.tolist() == (["y"] if names else [1])
+
+
 def test_the_only_feed_of_an_array_is_no_number_of_another(tmp_path: Path) -> None:
     workloads = adaptive_beams(tmp_path, 1)
     with h5py.File(tmp_path / "two.h5", "w") as file:
