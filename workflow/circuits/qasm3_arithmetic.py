@@ -22,7 +22,7 @@ def _power(base: Number, exponent: Number) -> Any:
     """Return a power, of integers an integer; a complex number of a negative one's root."""
     if isinstance(base, int) and isinstance(exponent, int):
         if exponent < 0:
-            raise ValueError(f"{base}**{exponent} of integers is none; write {base}.0**{exponent}")
+            raise ValueError(f"{base}**{exponent} is no integer; write {base}.0**{exponent}")
         if exponent > MOST_BITS and abs(base) > 1:
             raise ValueError(f"an integer has at most {MOST_BITS} bits")
     return base**exponent

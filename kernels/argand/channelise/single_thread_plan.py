@@ -8,6 +8,7 @@ from argand.channelise.plan import LARGEST_PRIME, LARGEST_RADIX, UNITS
 from argand.channelise.problem import ChanneliseProblem
 from argand.device import Arch
 from argand.dft.method import prime_factors
+from argand.multiprocessor import LARGEST_BLOCK, WARP
 from argand.runtime.compile.cpp import listed
 from argand.runtime.compile.kernel_entry import kernel_entry
 from argand.runtime.launch.arguments import size_check
@@ -74,8 +75,15 @@ def check_single_thread_plan(plan: SingleThreadPlan, arch: Arch) -> None:
         raise PlanError(f"a thread transforms 2 to {LARGEST_RADIX} numbers, got {plan.points}")
     if max(prime_factors(plan.points)) > LARGEST_PRIME:
         raise PlanError(f"prime factors must be at most {LARGEST_PRIME}, got {plan.points}")
-    if plan.spectra > 1024 or plan.spectra % 32 or plan.shared_bytes > arch.shared_bytes:
-        raise PlanError(f"{plan} takes {plan.shared_bytes} bytes of shared memory")
+    if plan.spectra % WARP or not 0 < plan.spectra <= LARGEST_BLOCK:
+        raise PlanError(
+            f"spectra of a block must be whole warps, {WARP} to {LARGEST_BLOCK}, got {plan.spectra}"
+        )
+    if plan.shared_bytes > arch.shared_bytes:
+        raise PlanError(
+            f"a block may use {arch.shared_bytes} bytes of shared memory on {arch.name}, "
+            f"{plan} takes {plan.shared_bytes}"
+        )
 
 
 def single_thread_plan(problem: ChanneliseProblem, arch: Arch) -> SingleThreadPlan | None:

@@ -155,7 +155,9 @@ def test_few_channels_have_a_spectrum_a_thread() -> None:
         (SingleThreadPlan(1, 4, 1, False), "2 to 32 numbers, got 1"),
         (SingleThreadPlan(34, 4, 34, False), "got 34"),
         (SingleThreadPlan(17, 4, 17, False), "prime factors must be at most 13"),
-        (SingleThreadPlan(8, 4, 8, False, spectra=100), "bytes of shared memory"),
+        (SingleThreadPlan(8, 4, 8, False, spectra=100), "whole warps, 32 to 1024, got 100"),
+        (SingleThreadPlan(8, 4, 8, False, spectra=2048), "32 to 1024, got 2048"),
+        (SingleThreadPlan(8, 100_000, 8, False), "232448 bytes of shared memory on"),
     ):
         with pytest.raises(PlanError, match=said):
             check_single_thread_plan(plan, arch)

@@ -115,7 +115,7 @@ REFUSED = (
     ("const float x = 1.0;", "line 4, column 0: 'x' is already declared"),
     ("const float w = 3/4;", "line 4, column 16: 3/4 is 0 in OpenQASM 3, which divides"),
     ("const int n = 3; rx(n/2*pi) q[0];", "line 4, column 20: 3/2 is 1 in OpenQASM 3"),
-    ("rx(2**-1) q[0];", "line 4, column 3: **: 2**-1 of integers is none; write 2.0**-1"),
+    ("rx(2**-1) q[0];", "line 4, column 3: **: 2**-1 is no integer; write 2.0**-1"),
     ("rx(9**9**9) q[0];", "**: an integer has at most 64 bits"),
     ("rx(9.0**999) q[0];", "**: (34, 'Numerical result out of range')"),
     ("rx((-1.0)**0.5) q[0];", "**: the result is no finite real number"),
