@@ -26,29 +26,45 @@ from argand.runtime.plan import is_legal
 
 _MOST_BEAMS_OF_ONE_TERM = {"complex64": 8, "half": 8, "int8": 12}
 """Most beams of one term, by samples: those of int8 take tensor cores longest."""
-_MOST_HALF_BEAMS, _FULL_TILES = 4, 0.75
-"""Most beams of the power of halves where bins fill this share of the tiles of wgmma."""
-_PARTS, _LEAST_ANTENNAS = (1, 2, 4), 64
-"""Numbers of parts of the antennas, and the fewest antennas of each of several parts."""
+_MOST_HALF_BEAMS = 4
+"""Most beams of the power of halves where bins fill `_FULL_TILES` of the tiles of wgmma."""
+_FULL_TILES = 0.75
+"""Fraction of the tiles of wgmma that bins fill then."""
+_PARTS = (1, 2, 4)
+"""Numbers of parts of the antennas."""
+_LEAST_ANTENNAS = 64
+"""Fewest antennas of each of several parts."""
 _WARPS = (2, 3, 4, 5)
 """Warps of each part."""
 _USUAL = ((LANE_TIMES, UNROLL),)
 _LOADS = (*_USUAL, (2, 8), (1, 8))
 """Samples of a thread, and antennas on their way to it: more bytes need fewer tiles to arrive."""
-_LEAST_REGISTERS, _OTHER_REGISTERS = 64, 20
-"""Registers of a thread; those beside beams and samples."""
-_MORE_LOADS, _MORE_WIDENED = 20, 8
-"""Registers for the addresses of more loads, of complex64 and of other samples."""
+_LEAST_REGISTERS = 64
+"""Fewest registers of a thread."""
+_OTHER_REGISTERS = 20
+"""Registers beside those of beams and samples."""
+_MORE_LOADS = 20
+"""Registers for the addresses of more loads of complex64."""
+_MORE_WIDENED = 8
+"""Registers for the addresses of more loads of other samples."""
 _ENOUGH = 0.95
 """Part of the registers without which threads spill some: the number is an estimate."""
-_LATENCY, _BYTES, _ROW_BYTES = 700.0, 42.0, 200
-"""Nanoseconds until a load arrives, bytes a nanosecond of a multiprocessor, and those that an
-antenna's samples in a tile take besides their own."""
-_PRODUCTS, _BUSY_THREADS = 33.0, 150
-"""Complex multiply-adds a nanosecond of a multiprocessor, and threads that reach them."""
-_TILE, _EXCHANGE, _DETECTION = 2200.0, 0.03, 0.21
-"""Nanoseconds of each tile, of each beam and sample that a group exchanges, and of each that is
-detected and added up."""
+_LATENCY = 700.0
+"""Nanoseconds until a load arrives."""
+_BYTES = 42.0
+"""Bytes a nanosecond of a multiprocessor."""
+_ROW_BYTES = 200
+"""Bytes that an antenna's samples in a tile take besides their own."""
+_PRODUCTS = 33.0
+"""Complex multiply-adds a nanosecond of a multiprocessor."""
+_BUSY_THREADS = 150
+"""Threads that reach this rate."""
+_TILE = 2200.0
+"""Nanoseconds of each tile."""
+_EXCHANGE = 0.03
+"""Nanoseconds of each beam and sample that a group exchanges."""
+_DETECTION = 0.21
+"""Nanoseconds of each beam and sample that is detected and added up."""
 _ALIKE = 1.01
 """Plans within it of the least estimate are alike; that of most threads a block is taken."""
 

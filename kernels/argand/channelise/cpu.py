@@ -24,17 +24,21 @@ from argand.runtime.cpu.quiet import quietly
 from argand.runtime.cpu.threads import on_all_cores
 
 Array = np.ndarray[Any, Any]
-_BLOCK_BYTES, _SHARED_BYTES = 1 << 20, 1 << 18
-"""Most bytes of filtered samples that a thread transforms at a time, and fewest of those that cores
-share. The most leave L2, but not L3, as each block takes 10 us beside its arithmetic."""
+_BLOCK_BYTES = 1 << 20
+"""Most bytes of filtered samples that a thread transforms at a time. They leave L2, but not L3, as
+each block takes 10 us beside its arithmetic."""
+_SHARED_BYTES = 1 << 18
+"""Fewest bytes of filtered samples that cores share."""
 _TILE_BYTES = 1 << 19
 """Bytes up to which the coefficients of all spectra of a block stay in a core's cache; NumPy's
 loops over those are longer."""
 _FEW = 1 << 16
 """Filtered samples of a call below which threads are not worth their start."""
-_MOST_KEPT, _MOST_KEPT_BYTES = 64, 1 << 20
+_MOST_KEPT = 64
 """Most blocks of a filter bank that is kept: to make one takes little time beside the arithmetic of
-more. Most bytes of its coefficients: thousands of forms may be kept."""
+more."""
+_MOST_KEPT_BYTES = 1 << 20
+"""Most bytes of its coefficients: thousands of forms may be kept."""
 
 
 @dataclass(frozen=True)

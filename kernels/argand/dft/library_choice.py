@@ -32,9 +32,11 @@ FAST_PRIME = 23
 H200 at 16 to 1000, 1024, 4095 and 4096. `argand.tune_dft` measures another card."""
 LIBRARY_PRIME = 127
 """Largest prime that cuFFT has a butterfly for; it computes larger ones by a convolution."""
-_ONCE_PRIME, _ONCE_LENGTH = 31, 12_000
-"""Largest prime, from 29 on, whose powers take cuFFT no longer than the prime does, and the longest
-such transform. There, beside primes up to `FAST_PRIME`, cuFFT is faster but for dense products."""
+_ONCE_PRIME = 31
+"""Largest prime, from 29 on, whose powers take cuFFT no longer than the prime does."""
+_ONCE_LENGTH = 12_000
+"""The longest such transform. There, beside primes up to `FAST_PRIME`, cuFFT is faster but for
+dense products."""
 
 _SHORTEST_DENSE = 15
 """The shortest length whose dense plans go before cuFFT, unless `_fast_row` holds."""
@@ -55,19 +57,28 @@ _MARGIN = 1.05
 taken where they are near."""
 _PASSES_MARGIN = 1.1
 """Factor of the estimated times of two passes, which are 7% off."""
-_NEAR_COPY_MARGIN, _MIXED_MARGIN, _MANY_NUMBERS_MARGIN = 1.2, 1.0, 0.95
-"""Factors of the estimated times of mixed radices, which are too long at plans that are taken:
-where cuFFT's kernel is near a copy's rate (`_near_copy`), mostly faster than estimated; elsewhere;
-and, of two stages, where its threads hold more numbers and are few."""
+_NEAR_COPY_MARGIN = 1.2
+"""Factor of the estimated times of mixed radices, which are too long at plans that are taken, where
+cuFFT's kernel is near a copy's rate (`_near_copy`), mostly faster than estimated."""
+_MIXED_MARGIN = 1.0
+"""The same factor elsewhere."""
+_MANY_NUMBERS_MARGIN = 0.95
+"""The same factor for two stages where cuFFT's threads hold more numbers and are few."""
 _NEAR_COPY_NUMBERS = range(9, 29)
 """Numbers a thread with which a single kernel of several blocks is near a copy's rate."""
-_SHORT_LINE, _SHORT_SPLIT = 11, 1.2
-"""Numbers below which a line is short, and the factor where it begins within a sector."""
-_LARGE_PRIME, _LARGEST_PRIME = 37, 59
-"""Largest primes of cuFFT's single kernels of several stages; from the first on these take at least
-`_LEAST_OF_LARGE` times as long as a copy, and powers have no kernel of their own."""
-_LEAST, _LEAST_OF_LARGE = 1.05, 1.7
-"""Least times of cuFFT's single kernels in copies of the numbers, without such a prime and with."""
+_SHORT_LINE = 11
+"""Numbers below which a line is short."""
+_SHORT_SPLIT = 1.2
+"""Factor of a short line that begins within a sector."""
+_LARGE_PRIME = 37
+"""Prime from which on cuFFT's single kernels of several stages take at least `_LEAST_OF_LARGE`
+times as long as a copy, and powers have no kernel of their own."""
+_LARGEST_PRIME = 59
+"""Largest prime of cuFFT's single kernels of several stages."""
+_LEAST = 1.05
+"""Least times of cuFFT's single kernels in copies of the numbers."""
+_LEAST_OF_LARGE = 1.7
+"""The same with a prime from `_LARGE_PRIME` on."""
 OWN_KERNEL = 13
 """The smallest prime for which cuFFT has a kernel of its own, where it has several kernels."""
 _LONGEST_SINGLE = 1 << 15

@@ -29,23 +29,32 @@ def product_in_tf32(precision: Precision) -> Precision | None:
 
 _SCALED_MARGIN = 1.09
 """`tf32_margin` of fp16."""
-_SHORT_K, _PACKED_MARGIN = 128, 1.2
-"""Longest k at which bf16 with both operands packed has a margin, and that margin."""
-_RESULTS_K, _RESULTS_SECONDS, _RESULTS_MARGIN = 64, 100e-6, 1.03
-"""Longest k and least estimated seconds at which bf16 by wgmma has a margin by tf32's own plan too,
-and that margin: its blocks store to memory for most of the time, and end less evenly."""
-_OTHER_PLAN_MARGIN, _OTHER_WGMMA_MARGIN = 1.03, 1.12
-"""Margins of bf16 by another plan than tf32's, where the errors of two estimates add, and by
-another of wgmma. By the same plan bf16 is as a rule no slower."""
+_SHORT_K = 128
+"""Longest k at which bf16 with both operands packed has `_PACKED_MARGIN`."""
+_PACKED_MARGIN = 1.2
+"""Margin of bf16 with both operands packed."""
+_RESULTS_K = 64
+"""Longest k at which bf16 by wgmma has a margin by tf32's own plan too: its blocks store to memory
+for most of the time, and end less evenly."""
+_RESULTS_SECONDS = 100e-6
+"""Least estimated seconds of such a product."""
+_RESULTS_MARGIN = 1.03
+"""Margin of such a product."""
+_OTHER_PLAN_MARGIN = 1.03
+"""Margin of bf16 by another plan than tf32's, where the errors of two estimates add. By the same
+plan bf16 is as a rule no slower."""
+_OTHER_WGMMA_MARGIN = 1.12
+"""Margin of bf16 by another plan of wgmma."""
 SAME_TILE = 1.03
 """Time over that of tf32's plan, by estimate, up to which the same plan of mma.sync at bf16 is
 taken to be no slower. Beyond, registers leave room for fewer blocks."""
 FROM_WGMMA = 1.06
 """Margin of bf16 by mma.sync beside tf32's plan of wgmma in 16 bits, where the errors of two
 families' estimates add."""
-_SHORT_CALL, _SHORT_CALL_MARGIN = 17e-6, 0.9
-"""Estimated seconds up to which 3xfp16 by wgmma is faster than its estimate, and its margin there
-beside mma.sync in 3xtf32."""
+_SHORT_CALL = 17e-6
+"""Estimated seconds up to which 3xfp16 by wgmma is faster than its estimate."""
+_SHORT_CALL_MARGIN = 0.9
+"""Margin of such a product beside mma.sync in 3xtf32."""
 
 
 def tf32_margin(

@@ -22,12 +22,17 @@ from argand.runtime.cpu.threads import on_all_cores
 
 _LEAST_ROWS = 2048
 """Rows of all systems of a thread that take longer than it takes to start one."""
-_LEAST_CHUNK, _CHUNK, _CHUNK_NUMBERS = 128, 512, 1 << 16
-"""Systems whose steps are taken together by a thread, and numbers of their matrices and right-hand
-sides: enough systems to hide the cost of a step, few enough to stay in a core's cache."""
-_THREADED_ROWS, _THREADED_PRODUCTS = 32, 1 << 21
-"""Rows beyond which LAPACK takes threads by itself, and multiplications of a system up to which it
-is better off on one core: beside other programs threads take it 6 to 100 ms."""
+_LEAST_CHUNK = 128
+"""Fewest systems whose steps a thread takes together: enough to hide the cost of a step."""
+_CHUNK = 512
+"""Most systems whose steps a thread takes together."""
+_CHUNK_NUMBERS = 1 << 16
+"""Most numbers of their matrices and right-hand sides, which stay in a core's cache."""
+_THREADED_ROWS = 32
+"""Rows beyond which LAPACK takes threads by itself."""
+_THREADED_PRODUCTS = 1 << 21
+"""Multiplications of a system up to which LAPACK is better off on one core: beside other programs
+threads take it 6 to 100 ms."""
 _LOWER = 1
 """LAPACK's flag of the triangle that it reads; given by its name it takes a call longer."""
 

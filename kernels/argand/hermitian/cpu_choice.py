@@ -8,9 +8,12 @@ from typing import Literal, NamedTuple
 
 Way = Literal["steps", "calls", "band"]
 """Steps over all systems, a call of LAPACK for each, or one banded system."""
-_ROWS_IN_STEPS, _ROWS_IN_BAND, _NUMBERS_IN_BAND = 24, 8, 1 << 16
-"""Most rows of a system in steps and in a band, and most numbers of a band's matrices: more leave a
-core's cache."""
+_ROWS_IN_STEPS = 24
+"""Most rows of a system in steps."""
+_ROWS_IN_BAND = 8
+"""Most rows of a system in a band."""
+_NUMBERS_IN_BAND = 1 << 16
+"""Most numbers of a band's matrices: more leave a core's cache."""
 
 
 class _Times(NamedTuple):

@@ -51,18 +51,25 @@ _STAGED_UNALIGNED_THREADS = 512
 """Fewest threads whose cluster's unaligned rows are staged: a block waits for their cut
 accesses."""
 _STREAMED_THREADS = 256
-_SUM_BYTES, _SUM_BYTES_OF_16BIT = 96 << 10, 64 << 10
+_SUM_BYTES = 96 << 10
 """The longest rows that ``logsumexp`` holds where there are many. It writes none, so longer ones
-are streamed and read once all the same, and no block waits for another. The second is of 16 bits,
-where a thread takes as many instructions for half as many bytes."""
+are streamed and read once all the same, and no block waits for another."""
+_SUM_BYTES_OF_16BIT = 64 << 10
+"""The same for rows of 16 bits, where a thread takes as many instructions for half as many
+bytes."""
 _SUM_ROWS = 7
 """The least such rows for each multiprocessor, which has two blocks or more at a time."""
-_SUM_WORDS, _SUM_THREADS, _PACKED_SUM_THREADS = 16, 256, 128
-"""Registers of such a row that a thread holds at a time, and threads: of values of 4 bytes and of
-packed ones."""
-_SUM_CLUSTER, _SUM_EVEN = 2, 0.8
-"""Blocks of a row where there are fewer of more than `CLUSTER_COLUMNS`, and how evenly these load
-multiprocessors where threads hold `_SUM_WORDS` of fp32, else twice as many."""
+_SUM_WORDS = 16
+"""Registers of a streamed row of ``logsumexp`` that a thread holds at a time."""
+_SUM_THREADS = 256
+"""Threads of such a row of values of 4 bytes."""
+_PACKED_SUM_THREADS = 128
+"""Threads of such a row of packed values."""
+_SUM_CLUSTER = 2
+"""Blocks of such a row where there are fewer of more than `CLUSTER_COLUMNS`."""
+_SUM_EVEN = 0.8
+"""How evenly these load multiprocessors where threads hold `_SUM_WORDS` of fp32; less evenly they
+hold twice as many."""
 _PAIR_BYTES = 128
 """Bytes of the longest row of two lanes, which read 32 bytes of a line at a time: four lanes are
 faster for longer ones."""

@@ -23,16 +23,26 @@ FULL = 0.8
 """Share of its registers that a row has to fill."""
 _CUT_COLUMNS = 16
 """The longest rows without an entry of `NARROW_FP32` where accesses or sectors are cut."""
-_FEW_LANES, _FEW_LANES_COLUMNS = 4, 80
-"""Lanes of aligned rows of fp32 with exact exponentials, and the longest such rows."""
-_SUM_LANES, _SUM_COLUMNS, _SUM_ACCESS = 4, range(65, 257), 4
-"""Lanes, lengths and least values of an access of the rows of 16 bits that ``logsumexp`` holds in
-registers."""
-_WIDENED_LANES, _WIDENED_LANE_VALUES = 8, 44
-"""Lanes of aligned rows of exact exponentials of 16 bits, and their most values."""
-_ROUNDED_COLUMNS, _ROUNDED_VALUES, _ROUNDED_FULL = range(17, 257), 8, 0.62
-"""Lengths of rows of 16 bits that are rounded, have results of 32 and end within a sector, values
-of a lane, whose results are two accesses, and least share of these that a row fills."""
+_FEW_LANES = 4
+"""Lanes of aligned rows of fp32 with exact exponentials."""
+_FEW_LANES_COLUMNS = 80
+"""The longest such rows."""
+_SUM_LANES = 4
+"""Lanes of the rows of 16 bits that ``logsumexp`` holds in registers."""
+_SUM_COLUMNS = range(65, 257)
+"""Lengths of such rows."""
+_SUM_ACCESS = 4
+"""Fewest values of an access to such rows."""
+_WIDENED_LANES = 8
+"""Lanes of aligned rows of exact exponentials of 16 bits."""
+_WIDENED_LANE_VALUES = 44
+"""Most values of such a lane."""
+_ROUNDED_COLUMNS = range(17, 257)
+"""Lengths of rows of 16 bits that are rounded, have results of 32 and end within a sector."""
+_ROUNDED_VALUES = 8
+"""Values of a lane of such rows, whose results are two accesses."""
+_ROUNDED_FULL = 0.62
+"""Smallest fraction of these values that such a row fills."""
 _ROUNDED_HALVED = 64
 """The longest of these that are slabs where they fill less; longer ones have half the lanes."""
 

@@ -28,9 +28,11 @@ _BYTES_A_CLOCK = 18.9
 """Bytes that a multiprocessor copies, read and written."""
 _SCHEDULERS = 4
 """Schedulers of a multiprocessor, each of which issues an instruction a clock."""
-_ROW_CLOCKS, _CLUSTER_CLOCKS = 1360, 3270
-"""Clocks of a block's row in which it copies nothing: latency, and what its threads, or those of a
-cluster, wait for each other."""
+_ROW_CLOCKS = 1360
+"""Clocks of a block's row in which it copies nothing: latency, and the time that its threads wait
+for each other."""
+_CLUSTER_CLOCKS = 3270
+"""The same for the threads of a cluster."""
 _CLUSTER_LOSS = 0.068
 """Loss for each time that a cluster doubles: its blocks begin and end together."""
 _WARP_INSTRUCTIONS = {False: 169, True: 320}
@@ -41,10 +43,13 @@ _SHARPNESS = 10.0
 """Exponent of the mean of a row's clocks of issue and of copying: the larger, the sharper."""
 _REGISTER_LOSS = 0.0009
 """Loss for each register of a thread's values, which it requests one after another."""
-_HELD_LOSS, _HELD_BYTES, _ROWS_LOSS = 0.0006 / 1024, 56 << 10, 0.03
-"""Losses of packed rows whose results are as wide: for each byte that blocks of a multiprocessor
-hold beyond so many, which keep memory busy, and for a block of several aligned rows, which ends
-with the slowest."""
+_HELD_LOSS = 0.0006 / 1024
+"""Loss of packed rows whose results are as wide, for each byte that blocks of a multiprocessor hold
+beyond `_HELD_BYTES`."""
+_HELD_BYTES = 56 << 10
+"""Bytes that keep memory busy."""
+_ROWS_LOSS = 0.03
+"""Loss of such rows where a block has several aligned ones: it ends with the slowest."""
 
 
 def estimated_time(

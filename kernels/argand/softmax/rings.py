@@ -22,27 +22,37 @@ from argand.softmax.plan import (
     vector_for,
 )
 
-_COLUMNS, _COLUMNS_UNALIGNED = {4: 32768, 2: 81920}, 65536
+_COLUMNS = {4: 32768, 2: 81920}
 """Longest rows that are not rings, by bytes of a value: registers of a block or of a cluster of two
-hold them; the second of packed unaligned rows, which a cluster would stage."""
-_LOADED, _WAITING, _WAITING_FEW = 2, 5, 3
-"""Least slices in shared memory: those that are loaded, and those that wait for their sum; the last
-of widened values and of few rows. Fewer are slower
-(docs/experiments/2026-11-22-softmax-wide-rows.md), and more leave smaller slices, of more blocks
-that wait for each other."""
-_BUSY, _MANY_ROWS, _MANY_BYTES = 0.95, 16, 512 << 10
-"""Smallest fraction of the multiprocessors that a ring takes, and the rows of each team of blocks
-from which on it may take fewer than all. The last are the bytes of x for each multiprocessor, those
-of about as many rows, from which on slices begin on lines."""
+hold them."""
+_COLUMNS_UNALIGNED = 65536
+"""The same for packed unaligned rows, which a cluster would stage."""
+_LOADED = 2
+"""Fewest slices in shared memory that are loaded. Fewer are slower
+(docs/experiments/2026-11-22-softmax-wide-rows.md), and more leave smaller slices, so that more
+blocks wait for each other."""
+_WAITING = 5
+"""Fewest slices in shared memory that wait for their sum."""
+_WAITING_FEW = 3
+"""The same for widened values and for few rows."""
+_BUSY = 0.95
+"""Smallest fraction of the multiprocessors that a ring takes."""
+_MANY_ROWS = 16
+"""Rows of each team of blocks from which on a ring may leave multiprocessors idle."""
+_MANY_BYTES = 512 << 10
+"""Bytes of x for each multiprocessor from which on slices begin on lines: about as many rows."""
 _THREADS = ((512, 256), (512, 128))
 """Threads of a ring that reduce and that write, the fastest first: some plans have no registers for
 256 that write."""
 _FP32_THREADS = (480, 160)
 """Such threads of rows of fp32."""
-_FULL, _MORE, _EVEN_ROWS = 0.9, 1.125, 64
-"""Share of registers that a slice of fp32 is to fill, since empty ones take instructions; how many
-times the blocks that suffice may be taken for that, and the least rows of each of several teams,
-of which the last one's then matter little."""
+_FULL = 0.9
+"""Fraction of the registers that a slice of fp32 is to fill, since empty ones take instructions."""
+_MORE = 1.125
+"""A ring may take so many times the blocks that suffice, in order to fill registers."""
+_EVEN_ROWS = 64
+"""Fewest rows of each of several teams where it does: the rows of the last team then matter
+little."""
 _FAR = 1.3
 """How many times the next smaller number that keeps multiprocessors busy is far from one."""
 _WIDENED_THREADS = ((480, 160), (512, 256), (576, 192))
@@ -53,12 +63,19 @@ CLUSTER_COLUMNS = 131072
 memory."""
 LEAST_PART = 2048
 """Columns that are worth another block where multiprocessors are idle."""
-_ALONE_THREADS, _ALONE_COLUMNS, _ALONE_ROWS = 768, 43008, 8
-"""Threads of a block that holds a row of fp32 alone, the longest such row, and the least rows for
-each multiprocessor."""
-_FEW_THREADS, _FEW_CLUSTER, _FEW_COLUMNS = 192, 8, 92160
-"""Threads and blocks that share a row of 16 bits with exact exponentials, and its longest one,
-where rows are few and a ring's blocks would wait for the first ones."""
+_ALONE_THREADS = 768
+"""Threads of a block that holds a row of fp32 alone."""
+_ALONE_COLUMNS = 43008
+"""The longest such row."""
+_ALONE_ROWS = 8
+"""Fewest such rows for each multiprocessor."""
+_FEW_THREADS = 192
+"""Threads of each block that shares a row of 16 bits with exact exponentials, where rows are few
+and a ring's blocks would wait for the first ones."""
+_FEW_CLUSTER = 8
+"""Blocks that share such a row."""
+_FEW_COLUMNS = 92160
+"""The longest such row."""
 
 
 def with_lines(

@@ -27,12 +27,15 @@ _BYTES = 3.1e6
 _SHARED_LAUNCH = 1.83
 """The launch where lanes share results. The constants below are fitted to times less what mma.sync
 takes beyond its estimates, so that both families are ranked alike."""
-_SHARED_BLOCK, _SHARED_ROUND = 70.0, 134.0
-"""Cycles of each further block of a multiprocessor, and of each of its rows in a round of loads; a
-short k leaves out no round."""
-_STRIDED_PER_K, _FURTHER_STRIDED_PER_K = 0.75, 0.115
+_SHARED_BLOCK = 70.0
+"""Cycles of each further block of a multiprocessor."""
+_SHARED_ROUND = 134.0
+"""Cycles of each row of such a block in a round of loads; a short k leaves out no round."""
+_STRIDED_PER_K = 0.75
 """Cycles of one k and row for each operand whose k is not contiguous, because every lane then reads
-a line of its own: of the first block, and of a further one."""
+a line of its own, in the first block."""
+_FURTHER_STRIDED_PER_K = 0.115
+"""The same in a further block."""
 
 
 def estimated_microseconds(

@@ -20,9 +20,11 @@ _MOST_SLICES = 64
 """Most split-K slices: fewer fill a card even with one tile of a few planes."""
 _EPILOGUE_TILES = 1
 """Time to fill the ring and of a tile's epilogue, in stages of the mainloop."""
-_ADD_SLICES, _ADD_BYTE = 1e5, 0.012
-"""Time of the kernel that adds slices, and of a byte that a kernel moves, in the units of `_times`:
-a multiprocessor of an H200 multiplies some 41,000 a microsecond."""
+_ADD_SLICES = 1e5
+"""Time of the kernel that adds slices, in the units of `_times`: a multiprocessor of an H200
+multiplies some 41,000 a microsecond."""
+_ADD_BYTE = 0.012
+"""Time of a byte that a kernel moves, in these units."""
 _TILE_COST = {(128, 256): 1.04, (256, 192): 1.0, (128, 128): 1.3, (64, 64): 2.0}
 _STACK_COST = {(128, 128): 1.05, (64, 256): 1.0}
 """Time of a tile for each element of it, relative to the largest. That one reads least from L2: at
@@ -32,9 +34,11 @@ _STACK_EPILOGUE_TILES = 4.8
 """Time of a consumer's epilogue while the other one multiplies, in stages of the mainloop."""
 _STACK_BYTE = 0.7
 """Time of a byte that a multiprocessor reads from L2, at some 45 bytes a clock."""
-_PIECE, _AGAIN_BYTE = 2e5, 0.0025
-"""Time in which the kernels of one more piece begin and end, and of a byte of planes that products
-read again under their mainloops (fitted on an H200; `benchmarks.workspace` times such calls)."""
+_PIECE = 2e5
+"""Time in which the kernels of one more piece begin and end (fitted on an H200;
+`benchmarks.workspace` times such calls)."""
+_AGAIN_BYTE = 0.0025
+"""Time of a byte of planes that products read again under their mainloops, fitted likewise."""
 _GROUP = 1e5
 """Time in which one more launch of a piece's planes begins and ends."""
 _COLUMN_PANELS = 2

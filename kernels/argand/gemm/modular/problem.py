@@ -16,9 +16,14 @@ from argand.gemm.problem import GemmProblem
 if TYPE_CHECKING:  # its module needs CuPy
     from argand.runtime.calls.layout import Layout
 
-_IMAGE_BYTES, _ROW_BYTES, _COLUMN_BYTES, _PROOF_BLOCKS = 24, 8, 24, 8 << 8
-"""Workspace of a proof for each number of B' x, for each row and for each column of C, and what
-rounding its parts up to 256 bytes may add."""
+_IMAGE_BYTES = 24
+"""Workspace of a proof for each number of B' x."""
+_ROW_BYTES = 8
+"""Workspace of a proof for each row of C."""
+_COLUMN_BYTES = 24
+"""Workspace of a proof for each column of C."""
+_PROOF_BLOCKS = 8 << 8
+"""Workspace that rounding the parts of a proof up to 256 bytes may add."""
 
 
 class ModularCall(NamedTuple):

@@ -24,26 +24,31 @@ _STORE_BYTES = 39.5e9
 _EXCHANGED_STORE = 1.15
 """Factor of a store from registers whose lanes exchange results: of C^T, or of rows of complex64
 that begin in the middle of 16 bytes. Tiles that share columns store whole sectors of L2."""
-_PARTIAL_SECTORS, _TMA_SECTORS = 3, {False: 4.0, True: 3.5}
+_PARTIAL_SECTORS = 3
 """Sectors that a run of stores costs in addition where it begins within a sector: it touches one
 sector more, and writes two in part, each of which costs as much as two. A run is what a warp stores
-of a line of results at once. The first number is derived. The others are of TMA, by whether it
-stores C^T: then several warps store runs beside each other at once, else one after another."""
+of a line of results at once. This number is derived."""
+_TMA_SECTORS = {False: 4.0, True: 3.5}
+"""The same of TMA, by whether it stores C^T: then several warps store runs beside each other at
+once, else one after another."""
 STORE_BESIDE_MAINLOOP = 0.7
 """Fraction of a store's time that remains where another tile is multiplied meanwhile: with an
 overlapped epilogue, or by the other of two warpgroups. At two terms nearly all of it remains."""
 _EXCHANGE_BYTES = 1.1e11
 """Bytes a second that one of two warpgroups that share k adds of the accumulators of the other."""
-_REDUCE_LAUNCH, _REDUCED_BYTES = {1: 1.8e-6, 2: 2.68e-6}, 6e12
-"""Seconds of the launch that adds split-K slices, by terms, and the bytes a second of them that are
-written and read, most of them in L2."""
-_CLUSTER_START, _CLUSTER_BYTES = 0.3e-6, 20e9
-"""Seconds in which the blocks of a cluster begin together, and the bytes a second that a
-multiprocessor sends to the shared memory of others, 10 a clock: the blocks send all but their own
-part of a tile's sums at once."""
-_STREAM_K, _PARTIAL_BYTES = 2.9e-6, 100e9
-"""Seconds in which blocks wait for the partial tiles of others, and bytes a second of those that
-one block reduces."""
+_REDUCE_LAUNCH = {1: 1.8e-6, 2: 2.68e-6}
+"""Seconds of the launch that adds split-K slices, by terms."""
+_REDUCED_BYTES = 6e12
+"""Bytes a second of the slices that it reads and writes, most of them in L2."""
+_CLUSTER_START = 0.3e-6
+"""Seconds in which the blocks of a cluster begin together."""
+_CLUSTER_BYTES = 20e9
+"""Bytes a second that a multiprocessor sends to the shared memory of others, 10 a clock: the blocks
+send all but their own part of a tile's sums at once."""
+_STREAM_K = 2.9e-6
+"""Seconds in which blocks wait for the partial tiles of others."""
+_PARTIAL_BYTES = 100e9
+"""Bytes a second of the partial tiles that one block reduces."""
 
 
 def stores_directly(plan: WgmmaPlan, precision: Precision, columns: int) -> bool:

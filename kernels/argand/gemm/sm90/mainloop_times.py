@@ -13,12 +13,15 @@ from argand.gemm.sm90.scheduler import OPERAND_BYTES
 from argand.precision import Precision
 
 _CLOCK = 1.9e9
-_TILE_BYTES, _SHARED_BYTES = 64, 128
-"""Bytes that a multiprocessor loads from L2 and accesses of its shared memory in a clock: the width
-of its port and of 32 banks."""
-_ROUNDED, _ODD_LINES = {1: 5.0, 2: 2.0}, 2.8
-"""Complex numbers that a multiprocessor rounds to 16 bits in registers in a clock, by terms; and of
-lines of odd pitch at one term, whose numbers are read one by one, at tf32 as well."""
+_TILE_BYTES = 64
+"""Bytes that a multiprocessor loads from L2 in a clock: the width of its port."""
+_SHARED_BYTES = 128
+"""Bytes of its shared memory that a multiprocessor accesses in a clock: 32 banks."""
+_ROUNDED = {1: 5.0, 2: 2.0}
+"""Complex numbers that a multiprocessor rounds to 16 bits in registers in a clock, by terms."""
+_ODD_LINES = 2.8
+"""The same of lines of odd pitch at one term, whose numbers are read one by one, at tf32 as
+well."""
 _EFFICIENCY = 0.835
 """Fraction of the tensor cores' rate that products of one term reach where nothing else bounds
 them."""
@@ -26,11 +29,12 @@ _ROUNDED_BESIDE = {160: 0.95}
 """Factor of it where rounding to 16 bits has few registers, by columns."""
 _SPLIT_EFFICIENCY = {1: 0.875, 2: 0.75}
 """The fraction that products of two terms reach, by the warpgroups that share the k of a tile."""
-_ROW_COLUMNS, _COLUMN = 36, 0.78
+_ROW_COLUMNS = 36
 """Columns, at that rate without loss, whose products take as long as a warpgroup loads and splits
-rows of X at two terms; and what each column of the tile takes then, with its promotions. So narrow
-tiles reach 0.65 of the rate, those from 96 columns on `_SPLIT_EFFICIENCY`. Warpgroups that share
-the k of a tile load and split rows at once."""
+rows of X at two terms. Warpgroups that share the k of a tile load and split rows at once."""
+_COLUMN = 0.78
+"""What each column of the tile takes then, with its promotions. So narrow tiles reach 0.65 of the
+rate, those from 96 columns on `_SPLIT_EFFICIENCY`."""
 _SPLITTING = {4: 1.1, 2: 1.22}
 """Time of a row operand split in registers, once a column tile, over that of a packed one, by bytes
 of an operand: 16 bits are scaled too, and leave half as long for it."""

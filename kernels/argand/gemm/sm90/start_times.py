@@ -17,9 +17,11 @@ _SCALED_BLOCK = 9e-9
 """Least seconds of a block of those, where a short k leaves most of a tile empty."""
 _LAUNCH = 1.23e-6
 """Seconds of a call with one launch that does nothing."""
-_PACK_LAUNCH, _PLANAR_WAIT = 1e-6, 0.5e-6
-"""Seconds of packing's launch, and what an X in planes adds: nothing of it is loaded meanwhile. One
-term of 16 bits adds nothing: its planes are half as long."""
+_PACK_LAUNCH = 1e-6
+"""Seconds of packing's launch."""
+_PLANAR_WAIT = 0.5e-6
+"""Seconds that an X in planes adds: nothing of it is loaded meanwhile. One term of 16 bits adds
+nothing: its planes are half as long."""
 _ABSMAX_EXCHANGE = 1.3e-6
 """Seconds in which blocks that pack rows exchange their absmax. Products of a k that a block holds
 alone take as long."""
