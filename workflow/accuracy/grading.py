@@ -109,7 +109,7 @@ def grade_product(
     parts: tuple[Part, ...] = get_args(Part)
     rows = []
     for index, part in enumerate(parts):
-        errors, normwise = measured[:, index], measured[:, 2 + index]
+        errors, normwise = measured[:, 0, index], measured[:, 1, index]
         slopes = growth_slope(errors, least), growth_slope(normwise, least)
         allowed = steepest(precision, backend)
         grade = _grade(errors, normwise, np.array(limits), slopes, allowed)
@@ -157,10 +157,8 @@ def growth_slope(errors: Array, least: float) -> float:
     return float(np.polyfit(np.log(K_VALUES), np.log(np.maximum(errors, least)), 1)[0])
 
 
-def _worst_errors(
-    product: Product, precision: Precision, k: int, seed: int
-) -> tuple[float, float, float, float]:
-    """Return the largest errors at one k: componentwise re and im, normwise re and im."""
+def _worst_errors(product: Product, precision: Precision, k: int, seed: int) -> Array:
+    """Return the largest `_errors` at one k over all kinds of numbers."""
     found = []
     for number, kind in enumerate(_KINDS):
         for repeat in range(_SEEDS):
@@ -170,8 +168,7 @@ def _worst_errors(
                 for shape in ((_ROWS, k), (k, _COLUMNS))
             )
             found.append(_errors(product(a, b, precision), a, b, precision))
-    worst = np.max(found, axis=0)
-    return float(worst[0]), float(worst[1]), float(worst[2]), float(worst[3])
+    return np.asarray(np.max(found, axis=0))
 
 
 def _operand(rng: np.random.Generator, kind: str, shape: tuple[int, int]) -> Array:
@@ -192,12 +189,11 @@ def _operand(rng: np.random.Generator, kind: str, shape: tuple[int, int]) -> Arr
     return np.asarray(re + 1j * im)
 
 
-def _errors(
-    computed: Array, a: Array, b: Array, precision: Precision
-) -> tuple[float, float, float, float]:
-    """Return errors against a product in fp64.
+def _errors(computed: Array, a: Array, b: Array, precision: Precision) -> Array:
+    """Return (2, 2): the largest componentwise and normwise errors, each of re and im.
 
-    Errors of fp64 are against the widest type of the platform; else BLAS would meet itself.
+    They are against a product in fp64; those of fp64 against one in the platform's widest type,
+    because BLAS would be compared with itself otherwise.
     """
     wide = np.clongdouble if precision.accumulator == FP64 else np.complex128
     error = (computed - a.astype(wide) @ b.astype(wide)).astype(complex)
@@ -205,8 +201,8 @@ def _errors(
     sizes = ar @ br + ai @ bi, ar @ bi + ai @ br
     norms = np.linalg.norm(a, axis=1)[:, None] * np.linalg.norm(b, axis=0)
     parts = np.abs(error.real), np.abs(error.imag)
-    re, im = (float((part / size).max()) for part, size in zip(parts, sizes, strict=True))
-    return re, im, float((parts[0] / norms).max()), float((parts[1] / norms).max())
+    componentwise = [(part / size).max() for part, size in zip(parts, sizes, strict=True)]
+    return np.array([componentwise, [(part / norms).max() for part in parts]])
 
 
 def write_growth(path: Path, rows: Iterable[GrowthRow]) -> None:

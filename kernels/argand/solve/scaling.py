@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -33,23 +33,34 @@ def safe_norms(working: str) -> tuple[float, float]:
     return 2.0**-limit, 2.0**limit
 
 
-def scaled_system(a: Any, b: Any, working: str, arrays: Any) -> tuple[Any, Any, float, int]:
-    """Return a and b near 1, the norm of a, and e: x 2^e solves what is given, x what is returned.
+class ScaledSystem(NamedTuple):
+    """A system a x = b near 1: x 2^``exponent`` solves the system that it was made from.
+
+    ``norm`` is the maximum norm of ``a``.
+    """
+
+    a: Any
+    b: Any
+    norm: float
+    exponent: int
+
+
+def scaled_system(a: Any, b: Any, working: str, arrays: Any) -> ScaledSystem:
+    """Return the system a x = b with a and b near 1.
 
     Each is `scaled`; where rows of a are far apart, each row of both has its own power of two.
     Raises ValueError where a or b is not finite.
     """
     rows = far_rows(a, working, arrays)
     if rows is None:
-        a, of_a, size = scaled(a, "a", working, arrays)
-        b, of_b, _ = scaled(b, "b", working, arrays)
-        return a, b, size, of_b - of_a
+        left, right = scaled(a, "a", working, arrays), scaled(b, "b", working, arrays)
+        return ScaledSystem(left.x, right.x, left.norm, right.exponent - left.exponent)
     sizes = _largest_of_rows(b, "b", arrays)[:, None]
     shift = int(arrays.where(sizes > 0, arrays.frexp(sizes)[1] - rows, _LOWEST).max())
     # A row of zeros stays as it is: the power may be infinite.
     b = times_power(b, arrays.where(sizes > 0, -rows - shift, 0))
     a = times_power(a, -rows)
-    return a, b, norm(a, arrays), shift
+    return ScaledSystem(a, b, norm(a, arrays), shift)
 
 
 def far_rows(a: Any, working: str, arrays: Any) -> Any:
@@ -68,10 +79,18 @@ def far_rows(a: Any, working: str, arrays: Any) -> Any:
     return None if near else exponents[:, None]
 
 
-def scaled(x: Any, name: str, working: str, arrays: Any) -> tuple[Any, int, float]:
-    """Return x 2^-e, e, and the norm of x 2^-e.
+class Scaled(NamedTuple):
+    """An array of which x 2^``exponent`` is the one given, and the maximum norm of ``x``."""
 
-    x itself with e = 0 where its norm is 0 or lies so near 1 that neither the factors nor what they
+    x: Any
+    exponent: int
+    norm: float
+
+
+def scaled(x: Any, name: str, working: str, arrays: Any) -> Scaled:
+    """Return x near 1, by a power of two.
+
+    It is x itself where its norm is 0 or lies so near 1 that neither the factors nor what they
     solve for leave the range of the type ``working``: within a quarter of its exponents.
 
     Args:
@@ -86,10 +105,10 @@ def scaled(x: Any, name: str, working: str, arrays: Any) -> tuple[Any, int, floa
     with np.errstate(over="ignore", invalid="ignore"):
         size = norm(x, arrays)
     if size == 0 or least <= size <= most:
-        return x, 0, size
+        return Scaled(x, 0, size)
     exponent = int(np.frexp(float(_largest_of_rows(x, name, arrays).max()))[1])
     x = times_power(x, -exponent)
-    return x, exponent, norm(x, arrays)
+    return Scaled(x, exponent, norm(x, arrays))
 
 
 def times_power(x: Any, exponent: Any) -> Any:
