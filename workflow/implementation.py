@@ -87,7 +87,7 @@ class Shape:
         return {name: value for name, value in vars(self).items() if name not in work}
 
     def rates(self, time_us: float, limit_s: float | None) -> dict[str, Any]:
-        """Return what the work means at a time, by the columns of a record.
+        """Return the rates of the work at a time, by the columns of a record.
 
         ``limit_s`` is the least time at the device's measured ceilings, where that is known.
         """

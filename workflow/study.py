@@ -143,10 +143,10 @@ class Study(Settings):
         return line.translate(_NO_MARKUP)
 
     def parameters(self, name: str) -> dict[str, str]:
-        """Return by key, as JSON, what decides the numbers that a workload computes.
+        """Return the parameters that decide the numbers of a workload, as JSON by key.
 
-        Keys of the workloads whose products lead to it begin with the names of these. Keys that say
-        how something is computed, or what becomes of it, are left out, as are paths of files, whose
+        Keys of workloads whose products lead to it begin with their names. Keys that say how
+        something is computed, or what becomes of it, are left out, and so are paths of files, whose
         checksums say more. A long value is cut, and ends with its checksum.
         """
         found = self._own_parameters(name)

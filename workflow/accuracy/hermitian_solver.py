@@ -14,7 +14,7 @@ Array = npt.NDArray[Any]
 
 
 def solver_bound(matrices: Array, dtype: str, *, probable: bool) -> Array:
-    """Return for each matrix (..., n, n) the bound of a residual, over the norm of its solution.
+    """Return the bound of a residual over the norm of its solution, for each matrix (..., n, n).
 
     Args:
         matrices: Hermitian and positive definite, in fp64.

@@ -86,7 +86,7 @@ def unit_of(x: Array, axis: int | tuple[int, ...]) -> Array:
 
 
 def spectral_bound(values: Array) -> Array:
-    """Return at least the largest singular value of [Re B; Im B] of each B (..., k, columns)."""
+    """Return a bound on the largest singular value of [Re B; Im B] of each B (..., k, columns)."""
     stacked = np.concatenate([values.real, values.imag], axis=-2)
     unit = unit_of(stacked, (-2, -1))
     stacked = stacked / unit

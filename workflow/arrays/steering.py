@@ -25,7 +25,7 @@ from workflow.inputs.product_operand import ProductOperand
 
 
 def beams_toward(directions: Array) -> dict[str, Coordinate]:
-    """Return what stands along beams toward (beams, 2) direction cosines."""
+    """Return the coordinates along beams toward (beams, 2) direction cosines."""
     return {
         "beam": Coordinate(np.arange(len(directions)), "", "beam number"),
         "l": Coordinate(directions[:, 0], "", "direction cosine l (east)", ("beam",)),
@@ -37,8 +37,8 @@ def refuse_repeated(found: Described) -> None:
     """Raise InputError where several weights are of one channel or polarization that is selected.
 
     It is selected here, or by the workload whose product the samples are. The beams of all of them
-    would be of the same samples. Those whose file has no such axis may be of all, as inputs of two
-    feeds that beams of both polarizations are made of.
+    would be of the same samples. Weights whose file has no such axis may be of all entries, such as
+    those of inputs of two feeds that form beams of both polarizations.
     """
     weights, samples = (found.headers[name] for name in ("weights", "samples"))
     counts = dict(zip(weights.map.axes, weights.shape, strict=True))
@@ -145,7 +145,7 @@ def unsteered(samples: Staged, axes: tuple[str, ...], *, held: bool) -> Staged:
 
 
 def _type_of_weights(samples: Staged) -> np.dtype[Any]:
-    """Return what is as exact as the samples: complex128 beside complex128."""
+    """Return a type as exact as the samples': complex128 beside complex128."""
     types = [one.dtype for one in (*samples.operands.values(), *samples.drawn.values())]
     return np.result_type(np.complex64, *types)
 

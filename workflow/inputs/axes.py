@@ -41,7 +41,7 @@ class Operand:
     amplitudes: bool = False
 
     def by_place(self, rank: int) -> tuple[str, ...] | None:
-        """Return what the ``rank`` axes of a dataset are that nothing names: the last axes.
+        """Return the names of the ``rank`` axes of a dataset that nothing names: the last axes.
 
         None for more axes than the operand has, and where they may have any names.
         """

@@ -187,10 +187,10 @@ def order_by_file(
 def by_name_or_place(
     operand: Operand, rank: int, own: Sequence[str] | None
 ) -> Sequence[str] | None:
-    """Return what the ``rank`` axes of a dataset are, where the study names none of them.
+    """Return the names of the ``rank`` axes of a dataset, where the study names none of them.
 
-    They are what the file's ``own`` names say. The place says it of an axis whose name is none of
-    the operand's, unless another axis has the name of that place.
+    They are the file's ``own`` names. An axis whose own name is unknown to the operand is named by
+    its place, unless another axis has the name of that place.
     """
     by_place = operand.by_place(rank)
     if own is None or by_place is None:

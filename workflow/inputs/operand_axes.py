@@ -130,14 +130,14 @@ class OperandAxes:
                 check_place(f"{self.key}: {self.name}", path.rpartition("/")[2], own, units)
 
     def axis_names(self) -> Sequence[str] | None:
-        """Return what the dataset's axes are: by the study, else by the file or their places.
+        """Return the names of the dataset's axes: by the study, else by the file or their places.
 
         None where they may have any names.
         """
         return self.names or by_name_or_place(self.operand, len(self.picked.axes), self.own_names)
 
     def dataset_axis(self, axis: str) -> int | None:
-        """Return which axis of the dataset is one of the operand's, or was but for a number."""
+        """Return the place of an operand's axis in the dataset, also where a number drops it."""
         mapped = self.mapped()
         place = mapped.place(axis)
         if place is not None:

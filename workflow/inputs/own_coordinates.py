@@ -50,11 +50,11 @@ class OwnCoordinate(NamedTuple):
 def own_coordinates(
     file: h5py.File, operand: OperandAxes, *, external: bool
 ) -> tuple[list[OwnCoordinate], dict[str, str]]:
-    """Return what the file has along an operand's axes, and why else names are no coordinates.
+    """Return the file's own coordinates along an operand's axes, and why others are none.
 
-    Dimension scales come first. The latter are by their paths. There are none where a link leads to
-    the dataset from ``file``, in which their paths are others. ``external`` says whether links into
-    other files are followed. Raises InputError where the attribute is damaged.
+    Dimension scales come first. The reasons are by path. There are no coordinates where a link
+    leads to the dataset from ``file``, because their paths differ there. ``external`` says whether
+    links into other files are followed. Raises InputError where the attribute is damaged.
     """
     dataset, axes = operand.datasets[0], _axes_of(operand)
     if dataset.file.filename != file.filename:

@@ -21,10 +21,10 @@ _MOST = 10
 
 
 def left_over(folder: Path) -> str:
-    """Return what a folder of results has of workloads and shards that its manifest does not list.
+    """Return a text on files in a folder of results that its manifest does not account for.
 
-    Products are named, since they look like those of the study; of other files the number and size
-    are given. The text is empty where nothing is left, and where no manifest says so.
+    It names products, since they look like those of the study, and gives the number and size of
+    other files. It is empty where nothing is left over, and without a manifest.
     """
     try:
         manifest = read_object(folder / "manifest.json")

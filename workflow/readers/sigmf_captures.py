@@ -28,7 +28,7 @@ def is_whole(value: object) -> bool:
 
 
 def fault_in(captures: Sequence[Mapping[str, Any]], offset: int, rate: float) -> str:
-    """Return what keeps the samples of captures from being at equal steps of time; "" of nothing.
+    """Return what keeps the samples of captures from equal steps of time; "" where nothing does.
 
     Args:
         captures: with the keys `WHOLE` as whole numbers, if at all.

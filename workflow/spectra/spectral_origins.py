@@ -53,10 +53,10 @@ def reciprocal_of(units: str) -> str:
 
 
 def counted_from(staged: Staged, name: str, *, inverse: bool) -> tuple[str, Coordinate] | None:
-    """Return what the axis ``name`` that comes out began at before a transform, and its name.
+    """Return the name and the value at which the resulting axis ``name`` began before a transform.
 
-    None where nothing says it. An inverse transform looks for what a forward one left, also of an
-    axis whose name another one has now, and a forward transform for what an inverse one left.
+    None where nothing says it. An inverse transform takes what a forward one left, also for an axis
+    whose name another axis has now, and a forward transform what an inverse one left.
     """
     names = [name, spectral_names.before_transform(staged)] if inverse else [name]
     for key in (f"{SELECTED}{each}" for each in names):

@@ -156,10 +156,10 @@ class KeptTimes:
         )
 
     def of(self, result: Result, *, timed: bool) -> Readings | None:
-        """Return what was measured of a result; None where that is to be measured.
+        """Return the readings that are kept of a result; None where it is to be measured again.
 
-        That is so where other kernels have computed it, where it was streamed and is not or the
-        reverse, and where no time could be taken of it before.
+        It is measured again where other kernels have computed it, where it was streamed and no
+        longer is, or the reverse, and where no time could be taken of it before.
 
         Args:
             result: as it was computed just now, or why it was not.

@@ -222,7 +222,7 @@ def _html_row(columns: Sequence[Column], row: Row) -> str:
 
 
 def _html_text(column: Column, row: Row) -> str:
-    """Return what a cell shows; a sentence is not broken within an exponent, as 1.36e-02."""
+    """Return the HTML of a cell; a sentence is not broken within an exponent, such as 1.36e-02."""
     text = html.escape(column.show(row))
     return re.sub(r"\d[\d.]*e-\d+", r"<span>\g<0></span>", text) if column.words else text
 

@@ -176,7 +176,7 @@ class Workload(ABC):
         """Return the sizes and the nominal work; reads no values but those of integer operands."""
 
     def other_work(self, outline: Staged) -> OtherWork:
-        """Return what a call makes beside products: nothing that takes long in most kinds."""
+        """Return the work beside products; in most kinds none of it takes long."""
         return OtherWork()
 
     @abstractmethod

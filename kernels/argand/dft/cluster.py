@@ -36,17 +36,17 @@ class ClusterPlan:
 
     @property
     def length(self) -> int:
-        """N."""
+        """N, the length of a transform."""
         return prod(self.radices)
 
     @property
     def n1(self) -> int:
-        """N1."""
+        """N1, the first factor of N."""
         return self.radices[0] * self.radices[1]
 
     @property
     def n2(self) -> int:
-        """N2."""
+        """N2, the second factor of N."""
         return self.radices[2] * self.radices[3]
 
     @property

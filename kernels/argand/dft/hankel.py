@@ -76,7 +76,7 @@ class HankelPlan:
 
     @property
     def num_k_tiles(self) -> int:
-        """k-tiles of 16."""
+        """Number of k-tiles, of 16 numbers each."""
         return -(-(self.length // 2) // _DEPTH)
 
     @property

@@ -48,7 +48,7 @@ class MixedRadixPlan:
 
     @property
     def length(self) -> int:
-        """N."""
+        """N, the length of a transform."""
         return prod(self.radices)
 
     @property

@@ -124,7 +124,7 @@ class TwoFactorPlan:
 
     @property
     def length(self) -> int:
-        """N."""
+        """N, the length of a transform."""
         return self.n1 * self.n2
 
     @property

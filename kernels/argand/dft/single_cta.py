@@ -30,7 +30,7 @@ class SingleCtaPlan:
 
     @property
     def length(self) -> int:
-        """N."""
+        """N, the length of a transform."""
         return self.radix**2 * self.last_radix
 
     @property

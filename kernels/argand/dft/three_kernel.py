@@ -67,7 +67,7 @@ class ThreeKernelPlan:
 
     @property
     def lines(self) -> int:
-        """M1."""
+        """M1, the number of lines of the convolution."""
         return prod(self.columns)
 
     @property

@@ -137,7 +137,7 @@ class TensorPlan:
             return self._queued(places, out, stream)
 
     def _looked(self, every: tuple[Any, ...], given: tuple[Any, ...]) -> _Seen | None:
-        """Return what is to be seen again of plain tensors of the planned forms; None for others.
+        """Return what later calls compare plain tensors of the planned forms with; None for others.
 
         ``given`` are the tensors among all arguments.
         """

@@ -61,7 +61,7 @@ class GateForm:
 
     @property
     def place(self) -> GatePlace:
-        """All but the matrix."""
+        """The targets and controls, without the matrix."""
         return GatePlace(self.targets, self.controls, self.monomial)
 
     @property
@@ -202,7 +202,7 @@ def permuted(entries: Array, order: Sequence[int] | Array) -> Array:
 
 
 def _parts(entries: Array, bit: int) -> tuple[Array, Array]:
-    """Return what a matrix or a diagonal holds where a bit of rows and columns is 0, and 1."""
+    """Return the parts of a matrix or a diagonal where a bit of rows and columns is 0, and is 1."""
     half, low = len(entries) // 2, 2**bit
     split = entries.reshape((half // low, 2, low) * entries.ndim)
     shape = (half,) * entries.ndim

@@ -136,7 +136,7 @@ class _Search:
         self.nothing = _Begun(0.0, 0.0, (), GrowingPass(0, [], {}, start, 0.0))
 
     def next_passes(self, state: GrowingPass, most: int) -> list[GrowingPass]:
-        """Return at most ``most`` passes that may come next, first of most gates for their time."""
+        """Return at most ``most`` passes that may come next, first those with most gates a time."""
         dependencies, weights = self._dependencies, self._weights
         seeds = sorted(state.ready, key=lambda number: (-weights[number], number))[:_MOST_SEEDS]
         passes: dict[int, GrowingPass] = {}

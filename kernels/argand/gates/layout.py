@@ -178,7 +178,7 @@ def column_order(kind: GateKind, tile: Tile) -> tuple[int, int, int]:
 
 
 def masks_of(tile: Tile, roles: Roles) -> tuple[int, ...]:
-    """Return for each place its exclusive-or mask of an address in shared memory, in bytes."""
+    """Return each place's exclusive-or mask of an address in shared memory, in bytes."""
     first = 1 if tile.item < CHUNK else 0
     vectors = _bank_vectors(roles.patterns, first, len(tile.qubits))
     fixed = range(first + _BANK_PLACES)
@@ -224,7 +224,7 @@ def independent(vectors: Sequence[int]) -> bool:
 
 
 def plane_offsets(tile: Tile, operand_bytes: int) -> dict[int, int]:
-    """Return for each place the offset of a line of eight rows in a plane (wgmma), in bytes."""
+    """Return each place's offset of a line of eight rows in a plane (wgmma), in bytes."""
     rows, columns, targets_qubit0 = tile.rows, tile.columns, tile.targets_qubit0
     slow = columns[3:5] if targets_qubit0 else (columns[0], columns[4])
     offsets = {place: 16 << bit for bit, place in enumerate((*column_order("wgmma", tile), *slow))}

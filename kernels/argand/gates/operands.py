@@ -85,7 +85,7 @@ def fragments(matrix: Array, plan: GatePlan, exponent: int) -> Array:
 
 @lru_cache(maxsize=16)
 def _fragment_places(width: int, targets_qubit0: bool, mma_k: int, per_word: int) -> Array:
-    """Return which numbers of a matrix a word holds: (numbers, octets, k-tiles, lanes, slots).
+    """Return the numbers of a matrix that a word holds: (numbers, octets, k-tiles, lanes, slots).
 
     ``DirectMmaGate`` of ``cuda/gates/direct_mma_kernel.cuh`` numbers rows and columns alike.
     """
@@ -111,7 +111,7 @@ def exchanged_rows(plan: GatePlan) -> int:
 
 
 def column_positions(plan: GatePlan) -> Sequence[int]:
-    """Return for each bit of a column's number the bit that it is in the operand.
+    """Return the bit of the operand that stands for each bit of a column's number.
 
     A lane of wgmma reads two columns of a row at a time, and four lanes the eight of a core matrix
     (``WgmmaGate::load_fragments``). They lie beside each other, so that every byte read is used.

@@ -93,7 +93,7 @@ def table_values(
 
 
 def xor_sums(bits: Sequence[int]) -> list[int]:
-    """Return for each number the exclusive or of the masks of its bits."""
+    """Return the exclusive or of the masks of each number's bits."""
     found = [0]
     for bit in bits:
         found += [value ^ bit for value in found]

@@ -124,7 +124,7 @@ def _computed(
 
 
 def _target(problem: GemmProblem, out: Any, inputs: list[Any]) -> tuple[Any, str]:
-    """Return what the kernel writes, ``out`` where it can, and its type or its format of pairs."""
+    """Return the array that the kernel writes, if possible ``out``, and its type or format."""
     if problem.output == "complex-half":
         name = problem.precision.operand.name
         usable = out is not None and in_words(out) and writable(out.array, inputs)

@@ -75,7 +75,7 @@ def computed_name(name: str, asked: Precision, computed: Precision) -> str:
 
 
 def _source(operand: OperandTraits, otherwise: str) -> str:
-    """Return from where the kernel reads an operand."""
+    """Return the place that the kernel reads an operand from."""
     if operand.packed:
         return "packed before"
     return f"{otherwise} from pairs" if operand.half else otherwise

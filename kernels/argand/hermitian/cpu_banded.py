@@ -39,7 +39,7 @@ def solve_banded(r: Any, b: Any) -> Any:
 
 
 def _solve_pairs(r: Any, b: Any) -> Any:
-    """Return what `solve_banded` does for 2 rows, of a tridiagonal matrix, by one call of ptsv.
+    """Return the same as `solve_banded`, for 2 rows: a tridiagonal matrix, by one call of ptsv.
 
     That takes loops of numbers, where pbsv takes a call of BLAS for each row and right-hand side.
     """

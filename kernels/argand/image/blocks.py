@@ -81,7 +81,7 @@ def image_in_blocks(
 
 
 def _chunks(problem: ImageProblem, arrays: Any, step: int) -> list[slice]:
-    """Return which matrices are multiplied at a time, as rows of one: as many as gain by it."""
+    """Return the matrices that are multiplied at a time, as rows of one: as many as gain by it."""
     antennas, values = problem.antennas, BLOCK_VALUES[arrays.__name__]
     columns = min(step, problem.directions)
     together = values // max(1, antennas * max(antennas, columns))

@@ -29,7 +29,7 @@ class _Computation(Protocol):
     """Computes a problem by what it makes of its places."""
 
     def placed(self, x: Any, f: Any) -> Any:
-        """Return what a call needs of checked positions (antenna, 3) and frequencies."""
+        """Return what calls need, made from checked positions (antenna, 3) and frequencies."""
 
     def __call__(self, r: Any, placed: Any, s: Any, out: Any) -> Any:
         """Return the power toward checked directions (direction, 3); it checks r."""
@@ -74,9 +74,9 @@ class _CentredImage:
 def _placed(
     compute: _Computation, positions: bytes, shape: tuple[int, int], frequencies: bytes
 ) -> Any:
-    """Return what a computation makes of positions of a shape, and of frequencies; it checks them.
+    """Check positions of a shape, and frequencies; return what a computation makes of them.
 
-    They are kept by their numbers, which takes less time than the checks.
+    Results are kept by the numbers: to look them up takes less time than the checks.
     """
     x, f = as_places(np.frombuffer(positions).reshape(shape)), np.frombuffer(frequencies)
     require_places(x, f)

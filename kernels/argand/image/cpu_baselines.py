@@ -152,7 +152,7 @@ class BaselineImage:
         return numbers.reshape(self._problem.matrices, -1, self.width).swapaxes(0, 1)
 
     def _weights(self, baselines: Any, toward: Any) -> Any:
-        """Return what the terms' numbers are multiplied by as (product, width, direction).
+        """Return the factors of the terms' numbers, (product, width, direction).
 
         Baselines (channel, baseline, 3) are in wavelengths, directions are columns.
         """

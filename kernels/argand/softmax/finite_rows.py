@@ -61,7 +61,7 @@ def prepared(problem: SoftmaxProblem) -> Run:
 
 
 def _reductions(problem: SoftmaxProblem) -> tuple[_Reduction, _Reduction]:
-    """Return what takes the least time for the largest numbers of rows, and for their sums."""
+    """Return the fastest functions for the largest numbers of rows and for their sums."""
     rows, columns = problem.rows, problem.columns
     row_bytes = columns * np.dtype(problem.precision.real_output).itemsize
     short = row_bytes <= _LINE_BYTES and rows >= _ROWS_PER_COLUMN * columns

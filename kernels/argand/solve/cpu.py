@@ -51,7 +51,7 @@ class CpuLibrary:
 
 
 def order_of(pivots: npt.NDArray[np.integer[Any]], rows: int) -> npt.NDArray[np.int64]:
-    """Return which row stands where after the exchanges of i and pivots[i], for i from 0 on."""
+    """Return the order of rows after exchanging i and pivots[i], for i from 0 on."""
     moved: dict[int, int] = {}
     for i, pivot in enumerate(pivots.tolist()):
         moved[i], moved[pivot] = moved.get(pivot, pivot), moved.get(i, i)

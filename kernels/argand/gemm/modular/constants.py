@@ -46,7 +46,7 @@ class EncodeModulus:
 
     @property
     def negated(self) -> tuple[int, ...]:
-        """-s 256^j modulo p."""
+        """The negative of the weight, -s 256^j modulo p."""
         return tuple(-x for x in self.turned)
 
 

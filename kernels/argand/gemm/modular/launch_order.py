@@ -40,7 +40,7 @@ class ProofArguments(NamedTuple):
 
 
 def dependencies(launches: Sequence[KernelLaunch]) -> list[list[int]]:
-    """Return for each launch the numbers of those before that it has to wait for.
+    """Return the numbers of earlier launches that each launch has to wait for.
 
     It waits for what wrote a part that it reads or writes, and for what read a part that it writes;
     not for what one of these waits for in any case.

@@ -95,7 +95,7 @@ def exponents(x: Array, moduli: Moduli) -> Array:
 
 
 def largest_scaling(sums: Array, limit: int) -> Array:
-    """Return for each sum S of at least 1 the largest t, of either sign, with S 4^t <= limit."""
+    """Return the largest t, of either sign, with S 4^t <= limit, for each sum S of at least 1."""
     normal, h = normal_limit(limit)
     up = (_LIMIT_BITS - bit_length(sums)) // 2
     up -= (sums << (2 * up).astype(np.uint64)) > np.uint64(normal)

@@ -145,7 +145,7 @@ class WgmmaCall:
 
     @property
     def division(self) -> TileDivision:
-        """Tiles by block."""
+        """The division of tiles among blocks."""
         return self._multiply.division
 
     def _own_planes(self, plan: WgmmaPlan, precision: Precision) -> tuple[OwnPlanes, ...]:

@@ -1,4 +1,4 @@
-"""Memory of calls that are captured into a graph of another library's, which owns it."""
+"""Memory of calls that another library captures into its graph; the graph owns that memory."""
 
 from __future__ import annotations
 
@@ -14,20 +14,21 @@ from argand.runtime.driver.driver_bindings import driver_bindings
 
 
 class _ThreadsGraph(threading.local):
-    """The memory that a call has taken which a thread captures; None outside of such captures."""
+    """The memory that a captured call of a thread has taken; None outside of such captures."""
 
     taken: list[Any] | None = None
 
 
 CAPTURE = _ThreadsGraph()
-"""Whether this thread is in a capture whose graph owns the memory."""
+"""The state of this thread: whether it is in a capture whose graph owns the memory."""
 
 
 @contextmanager
 def memory_of_graph(allocate: Callable[[int], Any]) -> Iterator[None]:
     """Have a captured call of this thread take all memory from ``allocate`` in this context.
 
-    That is CuPy's memory pointer of a number of bytes, for one call within the graph's order.
+    ``allocate`` returns CuPy's memory pointer for a number of bytes, for one call in the graph's
+    order.
     """
     before, CAPTURE.taken = CAPTURE.taken, []
     try:
@@ -46,9 +47,9 @@ def memory_in_graph(nbytes: int) -> int:
 
 @contextmanager
 def relaxed_capture() -> Iterator[None]:
-    """Let this thread, in this context, take memory and load kernels while one captures.
+    """Let this thread take memory, load kernels and drop graphs while a thread captures.
 
-    It may also drop graphs.
+    The context exchanges the thread's mode of capture for the relaxed one.
     """
     driver = driver_bindings()
     mode = driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED
@@ -60,10 +61,10 @@ def relaxed_capture() -> Iterator[None]:
 
 
 def destroy_with(owner: object, destroy: Callable[..., object], *arguments: object) -> None:
-    """Have a call that destroys a graph made when its owner is gone, whoever captures then.
+    """Have a graph destroyed by a call once its owner is gone, whoever captures then.
 
     A cache, or Python's collector, may drop a graph at any time: within a capture by torch too,
-    which such a call ends with an error, of this thread and of others.
+    which such a call would end with an error in all threads.
     """
     weakref.finalize(owner, _relaxed, destroy, *arguments).atexit = False
 
