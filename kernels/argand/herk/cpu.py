@@ -17,13 +17,11 @@ from argand.gemm.modular.api import modular_gemm
 from argand.gemm.modular.exact import RANGES
 from argand.gemm.modular.moduli import EXACT
 from argand.gemm.pairs import Pairs
-from argand.herk.cpu_by_herk import each_by_numpy
 from argand.herk.cpu_dot import all_dots, dotted
-from argand.herk.cpu_gather import alone, by_each, by_steps, gathered, in_place, is_gathered
+from argand.herk.cpu_gather import alone, by_steps, gathered, in_place, is_gathered
 from argand.herk.cpu_lower import (
     Steps,
     hermitian_rows,
-    is_by_each,
     is_multiplied,
     lower_of,
     takes_numpy_herk,
@@ -78,8 +76,6 @@ def prepared(problem: HerkProblem, a: Array | Pairs, c: Array | None) -> Run:
             return alone_by_dot(problem)
     matched = hermitian_rows(problem)
     by_herk = dotted(problem) is None and not is_multiplied(problem, matched)
-    if by_herk and is_by_each(problem):
-        return gathered(problem, by_each) if is_gathered(problem) else each_by_numpy(problem)
     if by_herk and is_gathered(problem) and takes_numpy_herk(problem):
         return gathered(problem, in_place)
     if by_herk and is_gathered(problem) and problem.batch == 1:

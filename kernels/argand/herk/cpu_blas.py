@@ -6,9 +6,9 @@ The wheels of NumPy mostly have a newer OpenBLAS than SciPy's, whose herk takes 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import lru_cache
-from itertools import count, pairwise
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -21,14 +21,10 @@ from argand.runtime.cpu.numpy_blas import lapack_address
 from argand.runtime.cpu.scipy_routines import address_of
 
 Array = npt.NDArray[Any]
-CALL_BYTES = 600
-"""Bytes of the arguments of a call of `calls_of_numpy`, as objects of Python."""
 ALONE_PRODUCTS, _MOST_PIECES = 59_296, 4
 """n (n + 1) k up to which OpenBLAS's herk takes one core by itself, and most such pieces of k in
 place of one call of SciPy's herk on one core: each reads and writes the triangle again."""
-_FEW_MATRICES = 64
-"""Matrices of a batch whose places are kept, which takes a call 0.5 us less."""
-_Piece = tuple[tuple[Any, ...], int, tuple[Any, ...]]
+_Piece = tuple[Any, Any, Any, Any, Any, int, Any, Any]
 """Arguments of a call of herk before A; bytes of a matrix before the call's; arguments between A
 and C."""
 
@@ -88,57 +84,37 @@ def pieces_of(n: int, k: int, dtype: str) -> int:
     return -(-k // longest) if k <= _MOST_PIECES * longest else 0
 
 
-def calls_of_numpy(
-    op: Op, operands: Array, products: Array
-) -> tuple[Callable[..., None], list[tuple[Any, ...]]]:
-    """Return herk of NumPy's BLAS, and its arguments for each of some matrices.
-
-    They name contiguous memory of operands and of products; herk computes the products' lower
-    triangles.
-    """
-    n, k, batch = products.shape[-1], operands.shape[-1 if op == "N" else -2], len(products)
-    herk, pieces, last = _calls(op, n, k, str(products.dtype))
-    at, memory, results = ctypes.byref, memory_of(operands), memory_of(products)
-    matrix, product = operands.nbytes // batch, products.nbytes // batch
-    return herk, [
-        (*first, at(memory, i * matrix + start), *middle, at(results, i * product), last)
-        for i in range(batch)
-        for first, start, middle in pieces
-    ]
-
-
-def numpy_herk(op: Op, n: int, k: int, batch: int, dtype: str) -> Callable[[Array, Any], None]:
+def numpy_herk(op: Op, n: int, k: int, dtype: str) -> Callable[[Array, list[Any]], None]:
     """Return a function that computes the lower triangles of op(A) op(A)^H by NumPy's BLAS.
 
-    It takes the operands of a batch, or of a part of it, of k columns after their op, which it
-    reads in place, and `memory_of` the products.
+    It takes the operands of some matrices, of k columns after their op, which it reads in place,
+    and the `places_of` as many products.
     """
     herk, pieces, last = _calls(op, n, k, dtype)
-    at, item = ctypes.byref, ITEM[dtype]
-    matrix, product = max(1, n * k * item), n * n * item  # an empty one has no place
+    at, matrix = ctypes.byref, max(1, n * k * ITEM[dtype])  # an empty one has no place
 
-    def calls(nbytes: int) -> Iterator[tuple[tuple[Any, ...], int, tuple[Any, ...], int]]:
-        for first, start, middle in pieces:
-            for x, y in zip(range(start, nbytes, matrix), count(0, product), strict=False):
-                yield first, x, middle, y
-
-    whole = batch * matrix if batch <= _FEW_MATRICES else 0
-    kept = list(calls(whole))
-
-    def run(a: Array, products: Any) -> None:
+    def run(a: Array, places: list[Any]) -> None:
         if a.flags.carray:  # contiguous, aligned and writable
-            operands = memory_of(a)
+            operands = _memory_of(a)
         else:
             a = np.require(a, requirements=["C", "A"])
             operands = ctypes.c_char.from_address(a.ctypes.data)
-        for first, x, middle, y in kept if a.nbytes == whole else calls(a.nbytes):
-            herk(*first, at(operands, x), *middle, at(products, y), last)
+        # Names take less time than a tuple that each call unpacks.
+        for uplo, trans, rows, columns, alpha, start, leading, beta in pieces:
+            for x, place in zip(range(start, a.nbytes, matrix), places, strict=False):
+                herk(uplo, trans, rows, columns, alpha, at(operands, x), leading, beta, place, last)
 
     return run
 
 
-memory_of: Callable[[Any], Any] = ctypes.c_char.from_buffer
-"""Returns the memory of contiguous and writable numbers, as `numpy_herk` takes it."""
+def places_of(products: Array) -> list[Any]:
+    """Return where each of some contiguous and writable products is, as `numpy_herk` takes it."""
+    memory, n = _memory_of(products), products.shape[-1]
+    product = n * n * products.itemsize
+    return [ctypes.byref(memory, place) for place in range(0, products.nbytes, product)]
+
+
+_memory_of: Callable[[Any], Any] = ctypes.c_char.from_buffer
 
 
 def _calls(op: Op, n: int, k: int, dtype: str) -> tuple[Callable[..., None], list[_Piece], Any]:
@@ -156,7 +132,7 @@ def _calls(op: Op, n: int, k: int, dtype: str) -> tuple[Callable[..., None], lis
     before = at(ctypes.c_char(b"U")), at(ctypes.c_char(trans)), rows
     edges = [i * k // pieces for i in range(pieces + 1)]
     return ctypes.PYFUNCTYPE(None)(address), [
-        ((*before, at(integer(end - start)), one), start * (1 if op == "N" else n) * item,
-         (leading, one if start else at(real(0))))
+        (*before, at(integer(end - start)), one, start * (1 if op == "N" else n) * item,
+         leading, one if start else at(real(0)))
         for start, end in pairwise(edges)
     ], rows  # fmt: skip

@@ -9,16 +9,14 @@ memory that it writes, so that a call makes no views either.
 from __future__ import annotations
 
 import math
-from collections import deque
 from collections.abc import Callable
 from functools import partial
-from itertools import starmap
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from argand.herk.cpu_blas import CALL_BYTES, calls_of_numpy, memory_of
+from argand.herk.cpu_blas import places_of
 from argand.herk.cpu_lower import (
     Steps,
     herk_alone,
@@ -50,12 +48,10 @@ class _Bound(NamedTuple):
     Attributes:
         step: computes them of operands.
         has_real_diagonals: whether it makes diagonals real.
-        is_conjugate: whether the triangles are those of the result's conjugates.
     """
 
     step: Callable[[Array], object]
     has_real_diagonals: bool = False
-    is_conjugate: bool = False
 
 
 Bind = Callable[[HerkProblem, Array], _Bound]
@@ -83,7 +79,7 @@ def gathered(problem: HerkProblem, bind: Bind, *, is_hermitian: bool = False) ->
     numbers, item = problem.batch * problem.n * problem.n, ITEM[problem.dtype]
     nbytes = numbers * (2 * item + np.dtype(np.intp).itemsize)
     if bind is not in_place and problem.batch <= at_a_time(problem):  # others copy few operands
-        nbytes += problem.batch * (problem.n * problem.k * item + CALL_BYTES)
+        nbytes += problem.batch * problem.n * problem.k * item
     kept = KeptMemory(partial(_memory, problem, bind), nbytes)
     conjugate, few = np.conjugate, numbers < _FEWEST_TAKEN
 
@@ -110,22 +106,18 @@ def gathered(problem: HerkProblem, bind: Bind, *, is_hermitian: bool = False) ->
 def _memory(problem: HerkProblem, bind: Bind) -> _Memory:
     n, shape, size = problem.n, problem.shape, math.prod(problem.shape)
     both = np.zeros(2 * size, problem.dtype)
-    halves = both[:size], both[size:]
-    bound = bind(problem, halves[0].reshape(shape))
-    if bound.is_conjugate:
-        bound = bind(problem, halves[1].reshape(shape))
-    flat, conjugates = halves[:: -1 if bound.is_conjugate else 1]
-    sources = _sources(problem, is_conjugate=bound.is_conjugate)
+    flat, conjugates = both[:size], both[size:]
+    bound = bind(problem, flat.reshape(shape))
     clear = None if bound.has_real_diagonals else flat.reshape(-1, n * n)[:, :: n + 1].imag.fill
-    return bound.step, clear, flat.reshape(shape), flat, conjugates, both, sources
+    return bound.step, clear, flat.reshape(shape), flat, conjugates, both, _sources(problem)
 
 
-def _sources(problem: HerkProblem, *, is_conjugate: bool = False) -> npt.NDArray[np.intp]:
+def _sources(problem: HerkProblem) -> npt.NDArray[np.intp]:
     """Return where a result's numbers lie among those with lower triangles and the conjugates.
 
     A diagonal's own zeros are positive, those of its conjugates are not.
     """
-    size, lower = math.prod(problem.shape), np.tri(problem.n, k=-is_conjugate, dtype=bool)
+    size, lower = math.prod(problem.shape), np.tri(problem.n, dtype=bool)
     places = np.arange(size).reshape(problem.shape)
     return np.where(lower, places, size + places.swapaxes(-1, -2))
 
@@ -161,26 +153,10 @@ def _by_matmul(problem: HerkProblem, products: Array) -> Callable[[Array], objec
     return rows if problem.op == "N" else columns
 
 
-def by_each(problem: HerkProblem, products: Array) -> _Bound:
-    """Return a step that computes each product of a batch by NumPy's herk, of conjugates."""
-    n, k, conjugate, run_all = problem.n, problem.k, np.conjugate, deque[Any](maxlen=0).extend
-    sizes = (n, k) if problem.op == "N" else (k, n)
-    conjugates = np.empty((*problem.batch_shape, *sizes), problem.dtype)
-    herk, calls = calls_of_numpy(
-        problem.op, conjugates.reshape(-1, *sizes), products.reshape(-1, n, n)
-    )
-
-    def step(a: Array) -> None:
-        conjugate(a, conjugates)
-        run_all(starmap(herk, calls))
-
-    return _Bound(step, has_real_diagonals=True, is_conjugate=True)
-
-
 def in_place(problem: HerkProblem, products: Array) -> _Bound:
     """Return a step that computes each product by NumPy's herk, which reads operands in place."""
-    herk, memory = herk_of_numpy(problem), memory_of(products)
-    return _Bound(lambda a: herk(a, memory), has_real_diagonals=True)
+    herk, places = herk_of_numpy(problem), places_of(products)
+    return _Bound(lambda a: herk(a, places), has_real_diagonals=True)
 
 
 def alone(problem: HerkProblem) -> Run:

@@ -16,9 +16,9 @@ from argand.herk.cpu_blas import (
     ALONE_PRODUCTS,
     has_address,
     herk_by_address,
-    memory_of,
     numpy_herk,
     pieces_of,
+    places_of,
 )
 from argand.herk.cpu_dot import LEAST_K_ALONE, all_dots, dotted
 from argand.herk.cpu_matmul import (
@@ -31,7 +31,6 @@ from argand.herk.cpu_matmul import (
     weight,
 )
 from argand.herk.problem import HerkProblem
-from argand.runtime.cpu.numpy_blas import has_avx512_kernels
 from argand.runtime.cpu.scipy_blas import is_limited, on_one_core
 from argand.runtime.cpu.scipy_routines import blas
 from argand.runtime.cpu.scratch import with_conjugates
@@ -42,10 +41,9 @@ Steps = Callable[..., Any]
 """Computes the lower triangles of products of matrices, (..., n, k) after their op, in contiguous
 memory; values above the diagonals are undefined. Those of `hermitian_rows` are returned in new
 memory where none is given."""
-_HERK_PRODUCTS, _IN_PLACE_PRODUCTS, _EACH_PRODUCTS = 1 << 15, 3 << 13, 1 << 13
+_HERK_PRODUCTS, _NUMPY_HERK_PRODUCTS = 1 << 15, 1 << 14
 """`weight` from which a call of herk takes less time than a matrix of matmul, where both are
-mirrored: of SciPy's, of NumPy's that reads operands in place (`takes_numpy_herk`), and that reads
-copies (`is_by_each`) with other kernels than those for AVX-512.
+mirrored: of SciPy's, and of NumPy's (`takes_numpy_herk`).
 Panels of a triangle by matmul on one core do not: BLAS packs what is left of them again for each.
 """
 _CALL, _MIRRORED, _MIRRORED_ROWS = 12_000, 40, 70
@@ -93,7 +91,7 @@ def lower_of(problem: HerkProblem, matched: int = 0) -> Steps:
 def _each_by_herk(problem: HerkProblem) -> Steps:
     if takes_numpy_herk(problem):
         herk = herk_of_numpy(problem)
-        return lambda a, out: herk(a, memory_of(out))
+        return lambda a, out: herk(a, places_of(out))
     by_herk = (
         partial(herk_by_address, b"C" if problem.op == "N" else b"N") if is_shared(problem)
         else partial(_by_herk, trans_of(problem.op))
@@ -101,10 +99,10 @@ def _each_by_herk(problem: HerkProblem) -> Steps:
     return partial(on_one_core, by_herk) if takes_threads(problem) else by_herk
 
 
-def herk_of_numpy(problem: HerkProblem) -> Callable[[Array, Any], None]:
+def herk_of_numpy(problem: HerkProblem) -> Callable[[Array, list[Any]], None]:
     """Return `numpy_herk` of a problem on one core; sums of integers are in complex128."""
     dtype = "complex128" if problem.precision is None else problem.dtype
-    return numpy_herk(problem.op, problem.n, problem.k, problem.batch, dtype)
+    return numpy_herk(problem.op, problem.n, problem.k, dtype)
 
 
 def is_multiplied(problem: HerkProblem, matched: int = 0) -> bool:
@@ -122,15 +120,6 @@ def takes_numpy_herk(problem: HerkProblem) -> bool:
     if problem.batch == 1 and problem.k < LEAST_K_ALONE and not takes_threads(problem):
         return False
     return pieces_of(problem.n, problem.k, problem.dtype) > 0 and not is_shared(problem)
-
-
-def is_by_each(problem: HerkProblem) -> bool:
-    """Return whether NumPy's herk takes less time for a batch from copies of its operands.
-
-    Calls that name these are made once (`argand.herk.cpu_by_herk`); operands of a longer k, whose
-    copies take longer than is saved, are read in place.
-    """
-    return problem.batch > 1 and problem.k <= problem.n and takes_numpy_herk(problem)
 
 
 def hermitian_rows(problem: HerkProblem) -> int:
@@ -158,9 +147,8 @@ def _most_multiplied(problem: HerkProblem, matched: int) -> int:
         return ONE_CORE_COMPLEX
     if matched:
         return _most_by_rows(problem, matched)
-    if problem.batch > 1 and problem.k > problem.n and takes_numpy_herk(problem):
-        return _IN_PLACE_PRODUCTS
-    return _EACH_PRODUCTS if is_by_each(problem) and not has_avx512_kernels() else _HERK_PRODUCTS
+    several = problem.batch > 1 and takes_numpy_herk(problem)
+    return _NUMPY_HERK_PRODUCTS if several else _HERK_PRODUCTS
 
 
 def _most_by_rows(problem: HerkProblem, matched: int) -> int:

@@ -118,17 +118,6 @@ def _fill_from(start: int, square: Array) -> None:
         square[..., column, column].imag = 0
 
 
-def fill_above(conjugates: Array, square: Array) -> None:
-    """Make contiguous matrices Hermitian, given conjugates that have the lower triangles.
-
-    They have the conjugates of these already. The diagonals of ``conjugates`` are real, with
-    positive zeros.
-    """
-    _fill(conjugates, square, _from_diagonal(square.shape[-1]))
-    if _is_by_rows(square):
-        _real_diagonals(square)
-
-
 def _has_finite_squares(a: Array) -> bool:
     """Return whether the squares of all numbers have a finite sum, and so products of any two.
 
@@ -146,9 +135,3 @@ def _has_finite_squares(a: Array) -> bool:
 def upper_mask(n: int) -> npt.NDArray[np.bool_]:
     """Return where an n by n matrix is above its diagonal."""
     return np.ascontiguousarray(np.tri(n, k=-1, dtype=bool).T)
-
-
-@lru_cache(maxsize=128)
-def _from_diagonal(n: int) -> npt.NDArray[np.bool_]:
-    """Return where an n by n matrix is above its diagonal or on it."""
-    return np.ascontiguousarray(np.tri(n, dtype=bool).T)

@@ -55,7 +55,7 @@ def small_panels(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         cpu_blas: {"ALONE_PRODUCTS": 500},
         cpu_lower: {
             "ONE_CORE_COMPLEX": 1200, "_SHARED_PRODUCTS": 10_000, "_HERK_PRODUCTS": 900,
-            "_IN_PLACE_PRODUCTS": 700, "ALONE_PRODUCTS": 500, "LEAST_K_ALONE": 6,
+            "_NUMPY_HERK_PRODUCTS": 700, "ALONE_PRODUCTS": 500, "LEAST_K_ALONE": 6,
             "_THREADED_PRODUCTS": 3000, "_THREADED_CALL": 100, "_PANEL_ROWS": 3, "_LANES": 3,
         },
     }  # fmt: skip
@@ -205,7 +205,7 @@ def test_products_by_blas_are_what_each_is_alone(
     op: Any, batch: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cpu_dot, "_MOST_ROWS", 0)  # no dot products
-    for name in ("_HERK_PRODUCTS", "_IN_PLACE_PRODUCTS"):  # nor matmul
+    for name in ("_HERK_PRODUCTS", "_NUMPY_HERK_PRODUCTS"):  # nor matmul
         monkeypatch.setattr(cpu_lower, name, 0)
     monkeypatch.setattr(cpu_lower, "matched_rows", lambda _: 0)
     for other in ("is_padded", "is_alone_by_dot"):

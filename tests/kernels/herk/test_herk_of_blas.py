@@ -10,7 +10,6 @@ import pytest
 from argand.herk import (
     cpu,
     cpu_blas,
-    cpu_by_herk,
     cpu_dot,
     cpu_gather,
     cpu_lower,
@@ -29,8 +28,6 @@ from tests.normal import normal
 WAYS = {
     "alone": cpu_gather.alone,
     "in place": lambda problem: cpu_gather.gathered(problem, cpu_gather.in_place),
-    "gathered": lambda problem: cpu_gather.gathered(problem, cpu_gather.by_each),
-    "filled": cpu_by_herk.each_by_numpy,
     "dot": cpu_whole.alone_by_dot,
     "matmul": cpu_whole.batch_by_matmul,
     "dots": cpu_whole.few_by_dots,
@@ -44,8 +41,7 @@ WAYS = {
     ("way", "shape"),
     [("alone", (2, 64)), ("alone", (1, 13, 70)), ("alone", (40, 300)), ("in place", (2, 64)),
      ("in place", (1, 13, 70)), ("in place", (20, 500)), ("in place", (2, 3, 20, 300)),
-     ("gathered", (5, 9, 7)), ("gathered", (2, 3, 30, 2)), ("gathered", (2, 60, 20)),
-     ("filled", (7, 25, 4)), ("filled", (2, 30, 70, 1)),
+     ("in place", (5, 9, 7)), ("in place", (2, 60, 20)),
      ("dot", (2, 64)), ("dot", (4, 7)), ("dot", (8, 100)), ("matmul", (9, 4, 7)),
      ("matmul", (2, 3, 16, 5)), ("dots", (2, 64)), ("dots", (2, 3, 5, 8))],
 )  # fmt: skip
@@ -53,7 +49,6 @@ def test_products_by_kept_calls(
     way: str, shape: tuple[int, ...], op: Any, dtype: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Operands of any order, also those that are only read; a row may not be finite."""
-    monkeypatch.setattr(cpu_parts, "_PART_BYTES", 20_000)  # several parts, of which the last laps
     monkeypatch.setattr(cpu_blas, "available_cores", lambda: 2)  # pieces of a long k
     numbers = oriented(normal(np.random.default_rng(1), *shape), op).astype(dtype)
     problem = herk_problem(
@@ -102,18 +97,14 @@ def test_products_that_are_not_hermitian_are_not_by_dot(monkeypatch: pytest.Monk
 
 @pytest.mark.skipif(lapack_address("zherk") is None, reason="NumPy has another BLAS")
 @pytest.mark.parametrize("op", ["N", "C"])
-@pytest.mark.parametrize("few", [4, 5])
-def test_parts_of_a_batch_are_read_in_place(
-    few: int, op: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_parts_of_a_batch_are_read_in_place(op: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each in two pieces of k; of a part of the batch no other products are written."""
-    monkeypatch.setattr(cpu_blas, "_FEW_MATRICES", few)
     monkeypatch.setattr(cpu_blas, "available_cores", lambda: 2)
     a = oriented(normal(np.random.default_rng(1), 5, 30, 100), op).astype(np.complex64)
     problem = herk_problem(a.shape, op=op, precision=get_precision("fp32"), dtype="complex64")
     assert cpu_blas.pieces_of(problem.n, problem.k, "complex64") == 2
     found = np.full((5, 30, 30), 7, np.complex64)
-    cpu_lower.herk_of_numpy(problem)(a[:3], cpu_blas.memory_of(found[:3]))
+    cpu_lower.herk_of_numpy(problem)(a[:3], cpu_blas.places_of(found[:3]))
     rows = a if op == "N" else a.conj().swapaxes(-1, -2)
     full = rows @ rows.conj().swapaxes(-1, -2)
     lower = np.tri(30, dtype=bool)
@@ -162,16 +153,15 @@ def test_pieces_of_k_take_one_core(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_batches_are_by_numpys_herk(monkeypatch: pytest.MonkeyPatch) -> None:
-    """From copies of a short k, else in place; not those that threads of BLAS would share."""
+    """Not those that threads of BLAS would share, nor single ones of a short k."""
     monkeypatch.setattr(cpu_blas, "available_cores", lambda: 2)
     monkeypatch.setattr(cpu_blas, "has_numpy_herk", lambda _: True)
     taken = {
-        (3, 38, 38): (True, True), (38, 38): (False, False), (3, 38, 39): (True, False),
-        (38, 64): (True, False), (3, 60, 60): (True, True), (3, 60, 65): (False, False),
+        (3, 38, 38): True, (38, 38): False, (38, 64): True, (3, 60, 64): True,
+        (3, 60, 65): False,
     }  # fmt: skip
     for shape, is_taken in taken.items():
-        problem = _problem(*shape)
-        assert (cpu_lower.takes_numpy_herk(problem), cpu_lower.is_by_each(problem)) == is_taken
+        assert cpu_lower.takes_numpy_herk(_problem(*shape)) is is_taken
     monkeypatch.setattr(cpu_blas, "has_numpy_herk", lambda _: False)
     assert not cpu_lower.takes_numpy_herk(_problem(3, 38, 38))
 
