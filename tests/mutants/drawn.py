@@ -27,6 +27,7 @@ _OPERATORS = {
     ast.Add: ("+", "-"), ast.Sub: ("-", "+"), ast.Mult: ("*", "/"), ast.Div: ("/", "*"),
     ast.FloorDiv: ("//", "*"), ast.And: ("and", "or"), ast.Or: ("or", "and"),
 }  # fmt: skip
+_UNARY = {ast.Not: "not", ast.USub: "-"}
 _LARGEST = 100
 """Larger numbers are sizes of blocks more often than anything that a result depends on."""
 
@@ -93,8 +94,9 @@ def _edits_of(node: ast.AST, source: bytes, starts: list[int]) -> Iterator[_Edit
             yield from between(left, right, _OPERATORS[type(operator)])
         case ast.BoolOp(operator, [left, right, *_]):
             yield from between(left, right, _OPERATORS[type(operator)])
-        case ast.UnaryOp(ast.Not() | ast.USub(), operand):
-            yield _Edit(start(node), start(operand), "")
+        case ast.UnaryOp(ast.Not() | ast.USub() as operator):
+            # Not up to the operand, which may stand in parentheses.
+            yield _Edit(start(node), start(node) + len(_UNARY[type(operator)]), "")
         case ast.Constant(int(value)) if type(value) is int and value < _LARGEST:
             yield _Edit(start(node), stop(node), str(value + 1))
         case ast.Raise() | ast.Expr(ast.Call()):
