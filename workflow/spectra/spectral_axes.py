@@ -144,7 +144,7 @@ def channels(
     number = problem.channels
     k = _signed(problem.bins, number, problem.real)
     found = staged.coordinates.get(time)
-    values = _frequencies(found, k, number * step * _sense(staged), centre)
+    values = _frequencies(found, k, number * _turned(staged, step, problem.real), centre)
     values = shifted(values) if shift else values
     # Where one of the samples' own channels was selected, its frequency stands beside.
     fine = not centre and (name != CHANNELS or f"{SELECTED}{name}" in staged.coordinates)
@@ -172,6 +172,14 @@ def _sense(staged: Staged, *, inverse: bool = False) -> int:
     ]
     of_samples = sample_step(staged)[1] in FACTORS["Hz" if inverse else "s"]
     return -1 if of_samples and any(one.is_reversed for one in known) else 1
+
+
+def _turned(staged: Staged, step: float, real: bool) -> float:
+    """Return the step of times whose inverse is that of frequencies of bins.
+
+    Bins of real samples stand for frequencies of either sign, so times may descend.
+    """
+    return (abs(step) if real else step) * _sense(staged)
 
 
 def _tuned_hz(staged: Staged) -> float:
@@ -216,8 +224,7 @@ def segments(
     apart, units = sample_step(staged)
     k = _signed(problem.bins, problem.length, problem.real)
     found = staged.coordinates.get(axes[-1])
-    turned = (abs(apart) if problem.real else apart) * _sense(staged)  # of real ones either is one
-    values = _frequencies(found, k, problem.length * turned)
+    values = _frequencies(found, k, problem.length * _turned(staged, apart, problem.real))
     name = spectral_names.of_spectra(staged)
     first = (problem.length - 1 + (problem.average - 1) * problem.hop) / 2
     times = _times(found, apart, first, problem.hop * problem.average, problem.groups)

@@ -140,6 +140,10 @@ def test_a_file_of_ones_own_is_channelised(own: Path) -> None:
     given.check()
     assert assessed(given, "3xfp16").verified
     assert given.product(*computed(given)).coordinates["frequency"].units == "cycles/sample"
+    back = {"samples": "real", "coordinates": {"time": {"step_s": -1e-3}}}
+    turned = bank(**source(own, **back), real=True, centre_hz=5e3)
+    frequency = turned.product_outline(turned.outline()).coordinates["frequency"].values
+    np.testing.assert_allclose(frequency, 5e3 + np.arange(9) * 62.5)  # either sign is one bin
 
 
 def test_mistakes_are_reported_before_a_job_starts(own: Path) -> None:
