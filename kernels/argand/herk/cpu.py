@@ -31,7 +31,7 @@ from argand.herk.cpu_mirror import mirror, mirrored
 from argand.herk.cpu_padded import is_padded, padded
 from argand.herk.cpu_parts import at_a_time, in_parts
 from argand.herk.cpu_real import real_products, takes_real_products
-from argand.herk.cpu_whole import alone_by_dot, batch_by_matmul, few_by_dots, is_alone_by_dot
+from argand.herk.cpu_whole import batch_by_matmul, few_by_dots
 from argand.herk.problem import HerkProblem, triangle_length
 from argand.precision import Precision
 from argand.runtime.complex_types import PREFIX
@@ -72,8 +72,6 @@ def prepared(problem: HerkProblem, a: Array | Pairs, c: Array | None) -> Run:
             return _several(problem, real_products(), problem.n)
         if is_padded(problem):
             return padded(problem)
-        if is_alone_by_dot(problem):
-            return alone_by_dot(problem)
     matched = hermitian_rows(problem)
     by_herk = dotted(problem) is None and not is_multiplied(problem, matched)
     if by_herk and is_gathered(problem) and takes_numpy_herk(problem):

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from argand.herk.cpu_blas import pieces_of
+from argand.herk.cpu_blas import EDGE_OF_HERK, is_for_numpy_herk, pieces_of
 from argand.herk.cpu_matmul import matched_rows
 from argand.herk.cpu_probe import rows_seen
 from argand.herk.problem import HerkProblem
@@ -33,8 +33,6 @@ of the steps of a mirror; of matmul's conjugates where no mirror follows, whose 
 what a call of herk takes less than steps that ignore errors."""
 _BLOCK = 16
 """Numbers of a block of a dot product: those beyond its blocks are multiplied one by one."""
-_EDGE_OF_HERK = 11
-"""SciPy's BLAS computes a lower triangle in n (n / 2 + this) multiplications for each k."""
 
 
 class _Times(NamedTuple):
@@ -49,7 +47,7 @@ class _Times(NamedTuple):
         again: a byte that a panel reads again, from a core's L2.
         in_herk: a multiplication of herk.
         mirrored: a number of a result that is mirrored.
-        by_numpy: a call of NumPy's herk; a multiplication of it; its edges, as `_EDGE_OF_HERK`, of
+        by_numpy: a call of NumPy's herk; a multiplication of it; its edges, as `EDGE_OF_HERK`, of
             even and odd n.
     """
 
@@ -102,8 +100,6 @@ _TIMES_BY_AVX512 = {
 """Times by type of the result: by OpenBLAS's kernels for AVX-512 they fit times by SkylakeX of 500
 forms of up to 20 rows on a Sapphire Rapids, by others times of 150 forms of more columns than rows
 by Haswell on an AMD EPYC; those of NumPy's herk fit times by both kernels there."""
-LEAST_K_ALONE = 64
-"""k from which NumPy's herk takes less time for one product than SciPy's function."""
 _NUMPY_HERK, _NUMPY_HERK_ALONE = 1.0, 0.3
 """Times in us that calls of NumPy's herk, and one call of it, take less than steps that ignore
 errors."""
@@ -126,7 +122,7 @@ def dotted(problem: HerkProblem) -> Callable[[Array, Array], Any] | None:
     in_panels = dots * (1 + 1 / panels) / 2 + (panels * _PANEL if panels > 1 else 0) + mirror
     in_panels += (panels - 1) / 2 * batch * n * k * ITEM[problem.dtype] * times.again
     if batch == 1:
-        others = times.in_herk * n * (n / 2 + _EDGE_OF_HERK) * k - _HERK + mirror
+        others = times.in_herk * n * (n / 2 + EDGE_OF_HERK) * k - _HERK + mirror
     else:
         in_tiles = n % times.tile == 0
         edge = times.edges[0 if in_tiles else 1]
@@ -134,7 +130,7 @@ def dotted(problem: HerkProblem) -> Callable[[Array, Array], Any] | None:
         unmirrored = in_tiles if has_avx512_kernels() else matched_rows(problem) == n
         others += _CONJUGATES if unmirrored else mirror
     pieces = pieces_of(n, k, problem.dtype)
-    if pieces and (k >= LEAST_K_ALONE if batch == 1 else k > n):
+    if pieces and (batch > 1 or is_for_numpy_herk(n, k)):
         by_herk = batch * times.of_numpy_herk(n, k, pieces) + mirror
         others = min(others, by_herk - (_NUMPY_HERK_ALONE if batch == 1 else _NUMPY_HERK))
     others -= loops

@@ -16,11 +16,12 @@ from argand.herk.cpu_blas import (
     ALONE_PRODUCTS,
     has_address,
     herk_by_address,
+    is_for_numpy_herk,
     numpy_herk,
     pieces_of,
     places_of,
 )
-from argand.herk.cpu_dot import LEAST_K_ALONE, all_dots, dotted
+from argand.herk.cpu_dot import all_dots, dotted
 from argand.herk.cpu_matmul import (
     FEWEST_BEYOND,
     TILE,
@@ -117,9 +118,10 @@ def is_multiplied(problem: HerkProblem, matched: int = 0) -> bool:
 
 def takes_numpy_herk(problem: HerkProblem) -> bool:
     """Return whether NumPy's herk on one core takes less time than SciPy's."""
-    if problem.batch == 1 and problem.k < LEAST_K_ALONE and not takes_threads(problem):
+    n, k = problem.n, problem.k
+    if problem.batch == 1 and not (is_for_numpy_herk(n, k) or takes_threads(problem)):
         return False
-    return pieces_of(problem.n, problem.k, problem.dtype) > 0 and not is_shared(problem)
+    return pieces_of(n, k, problem.dtype) > 0 and not is_shared(problem)
 
 
 def hermitian_rows(problem: HerkProblem) -> int:

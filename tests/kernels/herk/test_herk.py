@@ -47,15 +47,15 @@ def small_panels(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         cpu_gather: {"_MOST_NUMBERS": 60, "_FEWEST_TAKEN": 20, "_MOST_MIRRORED": 80},
         cpu_mirror: {"_FEW": 6, "_MIRRORED": 3, "_MANY": 3, "_HALVED": 7, "_HALVED_VALUES": 50},
         cpu_dot: {
-            "_MOST_ROWS": 6, "_PANEL": 0.05, "_MIRROR": 0, "LEAST_K_ALONE": 6,
+            "_MOST_ROWS": 6, "_PANEL": 0.05, "_MIRROR": 0,
             **{name: {dtype: times._replace(edges=(100, 100))
                       for dtype, times in getattr(cpu_dot, name).items()}
                for name in ("_TIMES", "_TIMES_BY_AVX512")},
         },
-        cpu_blas: {"ALONE_PRODUCTS": 500},
+        cpu_blas: {"ALONE_PRODUCTS": 500, "_LEAST_ALONE": 600},
         cpu_lower: {
             "ONE_CORE_COMPLEX": 1200, "_SHARED_PRODUCTS": 10_000, "_HERK_PRODUCTS": 900,
-            "_NUMPY_HERK_PRODUCTS": 700, "ALONE_PRODUCTS": 500, "LEAST_K_ALONE": 6,
+            "_NUMPY_HERK_PRODUCTS": 700, "ALONE_PRODUCTS": 500,
             "_THREADED_PRODUCTS": 3000, "_THREADED_CALL": 100, "_PANEL_ROWS": 3, "_LANES": 3,
         },
     }  # fmt: skip
@@ -208,8 +208,7 @@ def test_products_by_blas_are_what_each_is_alone(
     for name in ("_HERK_PRODUCTS", "_NUMPY_HERK_PRODUCTS"):  # nor matmul
         monkeypatch.setattr(cpu_lower, name, 0)
     monkeypatch.setattr(cpu_lower, "matched_rows", lambda _: 0)
-    for other in ("is_padded", "is_alone_by_dot"):
-        monkeypatch.setattr(cpu, other, lambda _: False)
+    monkeypatch.setattr(cpu, "is_padded", lambda _: False)
     for name in ("_SHARED_PRODUCTS", "_THREADED_PRODUCTS"):  # nor threads
         monkeypatch.setattr(cpu_lower, name, 1 << 30)
     a = oriented(normal(np.random.default_rng(6), *batch, 6, 15), op)

@@ -28,7 +28,6 @@ from tests.normal import normal
 WAYS = {
     "alone": cpu_gather.alone,
     "in place": lambda problem: cpu_gather.gathered(problem, cpu_gather.in_place),
-    "dot": cpu_whole.alone_by_dot,
     "matmul": cpu_whole.batch_by_matmul,
     "dots": cpu_whole.few_by_dots,
 }
@@ -42,7 +41,7 @@ WAYS = {
     [("alone", (2, 64)), ("alone", (1, 13, 70)), ("alone", (40, 300)), ("in place", (2, 64)),
      ("in place", (1, 13, 70)), ("in place", (20, 500)), ("in place", (2, 3, 20, 300)),
      ("in place", (5, 9, 7)), ("in place", (2, 60, 20)),
-     ("dot", (2, 64)), ("dot", (4, 7)), ("dot", (8, 100)), ("matmul", (9, 4, 7)),
+     ("matmul", (9, 4, 7)),
      ("matmul", (2, 3, 16, 5)), ("dots", (2, 64)), ("dots", (2, 3, 5, 8))],
 )  # fmt: skip
 def test_products_by_kept_calls(
@@ -55,10 +54,9 @@ def test_products_by_kept_calls(
         numbers.shape, op=op, precision=get_precision("fp32" if dtype == "complex64" else "fp64"),
         dtype=dtype,
     )  # fmt: skip
-    by_dot = way == "dot" and cpu_whole._is_hermitian(problem.n, problem.k, op, dtype)
     by_matmul = way == "matmul" and cpu_matmul.matched_rows(problem) == problem.n
     by_dots = way == "dots" and op == "N" and cpu_dot.are_hermitian(problem.n, problem.k, dtype)
-    if way in ("dot", "matmul", "dots") and not (by_dot or by_matmul or by_dots):
+    if way in ("matmul", "dots") and not (by_matmul or by_dots):
         pytest.skip("BLAS makes this product Hermitian by other kernels")
     run, n, k = WAYS[way](problem), problem.n, problem.k
     read_only = numbers.copy()
@@ -79,20 +77,6 @@ def test_products_by_kept_calls(
     assert not np.diagonal(lost, axis1=-2, axis2=-1).imag.any()
     assert np.isfinite(lost).sum() == (problem.batch - 1) * n * n + (n - 1) ** 2
     np.testing.assert_array_equal(run(numbers), first)
-
-
-def test_products_that_are_not_hermitian_are_not_by_dot(monkeypatch: pytest.MonkeyPatch) -> None:
-    """They are by herk, as leading axes, large products, those of few steps and other BLAS are."""
-    seen = {}
-    monkeypatch.setattr(cpu_whole, "openblas_kernels", lambda: "any")
-    monkeypatch.setattr(cpu_whole, "_is_hermitian", lambda n, *_: seen.setdefault(n, n != 7))
-    taken = {(6, 9): True, (7, 9): False, (2, 48): True, (2, 47): False, (1, 6, 9): False,
-             (64, 5): False, (9, 1): False}  # fmt: skip
-    for shape, is_taken in taken.items():
-        assert cpu_whole.is_alone_by_dot(_problem(*shape)) is is_taken
-    assert set(seen) == {2, 6, 7}
-    monkeypatch.setattr(cpu_whole, "openblas_kernels", lambda: None)
-    assert not cpu_whole.is_alone_by_dot(_problem(6, 9))
 
 
 @pytest.mark.skipif(lapack_address("zherk") is None, reason="NumPy has another BLAS")
@@ -153,12 +137,12 @@ def test_pieces_of_k_take_one_core(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_batches_are_by_numpys_herk(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not those that threads of BLAS would share, nor single ones of a short k."""
+    """Not those that threads of BLAS would share, nor single ones that take less than the call."""
     monkeypatch.setattr(cpu_blas, "available_cores", lambda: 2)
     monkeypatch.setattr(cpu_blas, "has_numpy_herk", lambda _: True)
     taken = {
-        (3, 38, 38): True, (38, 38): False, (38, 64): True, (3, 60, 64): True,
-        (3, 60, 65): False,
+        (3, 38, 28): True, (38, 28): False, (38, 29): True, (6, 390): False, (6, 391): True,
+        (3, 60, 64): True, (3, 60, 65): False,
     }  # fmt: skip
     for shape, is_taken in taken.items():
         assert cpu_lower.takes_numpy_herk(_problem(*shape)) is is_taken
