@@ -37,8 +37,7 @@ class Costs:
         shared_k_tile: least microseconds of a k-tile that groups of warps share, for its reads and
             barriers.
         groups: microseconds in which groups of warps that share k reduce accumulators.
-        one_k_tile: ``groups`` where all of k is one k-tile that the compiler knows, of one term of
-            tf32 (two terms and 16 bits were not timed).
+        one_k_tile: ``groups`` where all of k is one k-tile that the compiler knows.
         term: microseconds in which the code of each further term is read.
         apart_term: ``term`` where small products have accumulators of their own.
         absmax: microseconds in which blocks find the absmax of one k-tile.
@@ -91,9 +90,9 @@ class Costs:
 
 _COSTS = Costs()
 _TRIANGLE_COSTS = Costs(
-    groups=0.0, copy=5.57, mma=1.0, mma_k=16.8, number=6.2, split=6.2, promotion=26.5,
-    waiting=0.219, store=0.357, shallow=1.0, line=0.0, k_tile=0.189, shared_k_tile=0.462,
-    cluster=0.83, cluster_vector=0.0, bytes=2.6e6, exposed=0.203,
+    groups=0.0, one_k_tile=0.0, copy=5.57, mma=1.0, mma_k=16.8, number=6.2, split=6.2,
+    promotion=26.5, waiting=0.219, store=0.357, shallow=1.0, line=0.0, k_tile=0.189,
+    shared_k_tile=0.462, cluster=0.83, cluster_vector=0.0, bytes=2.6e6, exposed=0.203,
 )  # fmt: skip
 """Costs of triangles. They were not timed in rows; the launch is that of a call in a row."""
 _ONE_TILE_COSTS = replace(_TRIANGLE_COSTS, store=0.2, bytes=3.8e6)

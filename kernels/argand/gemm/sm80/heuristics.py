@@ -248,8 +248,7 @@ def _wave(plan: MmaPlan, precision: Precision, held: int, k: int) -> float:
         mainloop *= times.get((plan.block_m, precision.terms), 1.0)
     if plan.warps_k > 1:
         one_k_tile = plan.whole_k == plan.block_k and plan.cluster == 1
-        timed = precision.operand.name == "tf32" and precision.terms == 1
-        mainloop += costs.one_k_tile if one_k_tile and timed else costs.groups
+        mainloop += costs.one_k_tile if one_k_tile else costs.groups
     exchange = costs.cluster + costs.cluster_vector * plan.block_m * plan.block_n / 2 / plan.threads
     return mainloop + held * store + (exchange if plan.cluster > 1 else 0.0)
 
