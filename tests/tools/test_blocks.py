@@ -131,18 +131,3 @@ def test_where_files_were_recorded(tmp_path: Path) -> None:
     assert "| [x.csv](../data/x.csv) | A | 2026-11-21 and 2026-11-22 |" in text
     assert "| [y.json](../data/y.json) | 2 x B | – |" in text
     assert "With numpy 2." in text
-
-
-def test_how_the_study_ran_past_midnight(tmp_path: Path) -> None:
-    (tmp_path / "h200-study-progress.txt").write_text(
-        "# Two cards.\nBuilding DAG of jobs...\n"
-        "23:59:50  [ 1/45]  calibrate: what this device can do    4.0 s  copies at 4 TB/s\n"
-        "23:59:58  [ 2/45]  run      square-8192                 10.0 s  7 precisions\n"
-        "00:00:06  [ 3/45]  run      headline                     2.5 s  5.5 s\n"
-        "00:00:07  [ 4/45]  tabulate results/tables               1.0 s\n"
-    )
-    text = fill_tables(PAGE.format("h200-study-steps"), tmp_path)
-    assert "\nTwo cards.\n\n| step |" in text
-    assert "| calibrate | 1 | 4.00 | 4.00 | what this device can do | 4 |" in text
-    assert "| run | 2 | 12.5 | 10.0 | square-8192 | 20 |" in text
-    assert "| tabulate | 1 | 1.00 | 1.00 | results/tables | 21 |" in text

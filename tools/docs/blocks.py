@@ -25,7 +25,6 @@ from tools.docs.host_tables import first_calls_table, host_times_table
 from tools.docs.product_tables import PRODUCT_TABLES
 from tools.docs.provenance import recorded_table, versions_list
 from tools.docs.scale_tables import SCALE_TABLES
-from tools.docs.study_run import steps_table
 from tools.docs.study_tables import STUDY_TABLES
 from tools.docs.summaries import SUMMARIES
 from tools.docs.sweep_tables import SWEEP_TABLES
@@ -64,7 +63,6 @@ TABLES: dict[str, Callable[[Path], str]] = {
     "h200-first-calls": first_calls_table,
     "h200-products-growth": growth_table,
     "h200-workspace": workspace_limits_table,
-    "h200-study-steps": steps_table,
     **FILE_TABLES,
     **PRODUCT_TABLES,
     **EXACT_TABLES,
