@@ -73,8 +73,11 @@ _SHORT_SPLIT = 1.2
 _LARGE_PRIME = 37
 """Prime from which on cuFFT's single kernels of several stages take at least `_LEAST_OF_LARGE`
 times as long as a copy, and powers have no kernel of their own."""
-_LARGEST_PRIME = 59
-"""Largest prime of cuFFT's single kernels of several stages."""
+_LARGEST_PRIME = 61
+"""Largest prime of cuFFT's single kernels of several stages, but for seven multiples of four up to
+508, at which butterflies of ours are faster."""
+_OF_LARGEST = 1.4
+"""Factor of the time of such a kernel with a stage of `_LARGEST_PRIME`."""
 _LEAST = 1.05
 """Least times of cuFFT's single kernels in copies of the numbers."""
 _LEAST_OF_LARGE = 1.7
@@ -209,10 +212,12 @@ def library_time(length: int, library: LibraryKernels, memory: float = 1.0) -> f
     """
     if library.several:
         return several_time(length, memory)
-    idle = max(1.0, max(prime_factors(length)) / library.numbers)
+    largest = prime_factors(length)[-1]
+    idle = max(1.0, largest / library.numbers)
     line = round(length / library.numbers)
     split = _SHORT_SPLIT if line < _SHORT_LINE and line % 4 else 1.0
-    return (1.12 + 0.74 / library.blocks) * float(idle**0.28) * split
+    slower = _OF_LARGEST if largest == _LARGEST_PRIME else 1.0
+    return (1.12 + 0.74 / library.blocks) * float(idle**0.28) * split * slower
 
 
 def several_time(length: int, memory: float = 1.0) -> float:
