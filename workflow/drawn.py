@@ -44,8 +44,8 @@ class Box:
 class Stretched:
     """An array that comes in stretches of an axis, from the first to the last.
 
-    ``read`` gives them, each time that it is called: the first entry and the values, ``entries``
-    at a time but for the last; ``entries`` is a power of two.
+    ``read`` gives them, each time that it is called: the first entry and the values, ``entries`` at
+    a time except the last; ``entries`` is a power of two.
     """
 
     shape: tuple[int, ...]
@@ -83,7 +83,7 @@ class Drawn:
 
     @property
     def chunks(self) -> tuple[int, ...]:
-        """The shape of the pieces, but for those at the edges."""
+        """The shape of the pieces, except those at the edges."""
         return chunk_shape(self.shape, self.dtype.itemsize)
 
     def piece(self, offset: tuple[int, ...]) -> Array:

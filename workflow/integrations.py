@@ -31,7 +31,7 @@ def integrated_times(
 
 
 def is_summed(coordinates: Mapping[str, Coordinate], axis: str) -> bool:
-    """Return whether entries along an axis are sums of a known length, as of `integrated_times`."""
+    """Return whether entries along an axis are sums of a known length, as in `integrated_times`."""
     return any(
         name.endswith(_LENGTH) and one.of(name) == (axis,) for name, one in coordinates.items()
     )

@@ -196,5 +196,5 @@ def read_records(path: Path) -> list[Record]:
 
 
 def read_all_records(paths: Iterable[str | Path]) -> list[Record]:
-    """Return the records of several files, one file after another; errors as of `read_records`."""
+    """Return the records of several files, one file after another; errors as in `read_records`."""
     return [record for path in paths for record in read_records(Path(path))]

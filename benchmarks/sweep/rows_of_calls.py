@@ -28,7 +28,7 @@ def queued_rows(calls: Calls, rows: int, length: int) -> Queued:
 
     An untimed row comes before each: some calls choose their launches by whether the stream is
     behind the host (`argand.runtime.launch.backlog`), which they find within 130 us. Where a call
-    itself waits for the device, times are without the hold, as of `queued`.
+    itself waits for the device, times are without the hold, as in `queued`.
     """
     turn = cycle(calls)
 

@@ -137,7 +137,7 @@ def check_scalar(name: str, value: complex, dtype: str) -> None:
 
 
 def as_real(value: Any, name: str) -> float:
-    """Return a scalar argument as a float; errors as of `as_number`."""
+    """Return a scalar argument as a float; errors as in `as_number`."""
     if type(value) is float:
         return value
     return float(_converted(float, value, name, "a real number"))

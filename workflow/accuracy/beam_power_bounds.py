@@ -143,7 +143,7 @@ def beam_deviation(precision: Precision, antennas: int, backend: str) -> float:
 def probable_deviation(
     precision: Precision, antennas: int, backend: str, parts: float, coherence: float
 ) -> float:
-    """Return c that one of so many parts of right beams exceeds with a probability of 1e-9.
+    """Return c that one of ``parts`` parts of right beams exceeds with a probability of 1e-9.
 
     Partial sums are at most ||a|| ||b||, so `accumulation_errors` are relative to that. Those of
     two terms on tensor cores are the worst case: their model has promotions twice as often as ours.

@@ -69,7 +69,7 @@ def sampled(a: Array, b: Array, precision: Precision, rng: np.random.Generator) 
 def _coherent(products: Array, sums: Array, bits: int, octaves: int) -> Array:
     """Return the squares of what remainders add up to beyond independent ones, in u of 2^-``bits``.
 
-    There is one for each of so many exponents of partial sums, from that of the largest down.
+    There is one for each of ``octaves`` exponents of partial sums, from that of the largest down.
     """
     top = int(np.frexp(np.abs(sums).max())[1])
     found, rest, whole = np.zeros(octaves), np.empty_like(products), np.empty_like(products)
@@ -87,7 +87,7 @@ def _square(x: Array) -> float:
 
 
 def _spread(count: int, lines: int) -> Array:
-    """Return the numbers of so many of ``count`` lines, over all of them, or each again."""
+    """Return the numbers of ``lines`` of ``count`` lines, spread over all, or each again."""
     return np.arange(lines) * max(1, count // lines) % count
 
 

@@ -8,8 +8,9 @@ block J
     r_iJ = sum_{j in J} x_j (C^_ij - C_ij),   x_j = e^(i theta_j), theta_j uniform.
 
 Reference. The operands are rounded here by the same rule as in the kernel (`argand.rounding`), so
-the rounding of operands, the largest error of a low precision, drops out of r, but for `ties`. That
-rule is held to fp64 by rows of the reference; this check says that all follows from the operands.
+the rounding of operands, the largest error of a low precision, drops out of r, except for `ties`.
+That rule is held to fp64 by rows of the reference; this check says that all follows from the
+operands.
 
 Threshold. The errors e_j = C^_ij - C_ij do not depend on x, which is drawn after them. Re r is a
 sum of independent zero-mean terms |e_j| cos(theta_j + phi_j), each sub-Gaussian with variance proxy

@@ -71,7 +71,7 @@ def evolution_probable(
     amplitudes: int,
     matrices: float,
 ) -> tuple[float, float]:
-    """Return bounds of a state's relative error but for one in 1e9, and the same of an amplitude.
+    """Return bounds that one state in 1e9 exceeds: of its relative error, and of an amplitude's.
 
     The latter is relative to the largest amplitude. ``matrices`` is what their rounding does
     (`known_deviation`, `fused_deviation`); matrices have few numbers to average over. Truncations
@@ -100,7 +100,7 @@ def evolution_probable(
 
 
 def _gate_deviation(precision: Precision, width: int, terms: int, backend: str) -> float:
-    """Return the deviation that one gate on ``width`` qubits adds, but for its matrix's.
+    """Return the deviation that one gate on ``width`` qubits adds, without that of its matrix.
 
     It rounds the state to operands, and sums of as many products as a row has ``terms``, whose
     partial sums are no longer than the state. A rounding to nearest has u / sqrt(3). At split

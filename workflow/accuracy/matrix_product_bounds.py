@@ -78,7 +78,7 @@ def of_left_out(reference: ProductReference, precision: Precision, backend: str)
     """Return the worst case of what a full reference has and random vectors leave out.
 
     These are the rows and columns in which some element of the addend is not finite. The losses of
-    scaling and of integers are counted as of all lines.
+    scaling and of integers are counted over all lines.
     """
     if reference.sampled or reference.c is None:
         return 0.0

@@ -103,12 +103,12 @@ def assess_means(
 
 
 def least_trajectories(readout: str, values: int) -> int:
-    """Return the fewest trajectories whose means of so many values can be proved."""
+    """Return the fewest trajectories whose means of ``values`` values can be proved."""
     return math.ceil((_sampling_error(readout, values, 1) / PROVABLE) ** 2)
 
 
 def _sampling_error(readout: str, values: int, count: int) -> float:
-    """Return how far means of values over trajectories are off but with `FAILURE`."""
+    """Return how far means of values over trajectories are off, except with `FAILURE`."""
     if readout == "observables":
         return _of_means(2.0, values, count)
     return math.sqrt(values / count) / 2 + _of_means(1.0, 0.5, count)
@@ -122,7 +122,7 @@ def _require_counts(checks: Checks, counts: Array, shots: int) -> None:
 
 
 def _of_means(width: float, means: float, count: int) -> float:
-    """Return how far means of numbers in an interval of this width are off but with `FAILURE`."""
+    """Return how far means of numbers in an interval are off, except with `FAILURE`."""
     return width * math.sqrt(math.log(2 * means / FAILURE) / (2 * count))
 
 

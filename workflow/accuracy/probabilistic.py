@@ -69,7 +69,7 @@ class Sums(NamedTuple):
 
 
 def concentration(components: float, tests: float = 1) -> float:
-    """Return how many deviations an error vector's length is at most, but for `FAILURE`.
+    """Return how many deviations an error vector's length is at most, except with `FAILURE`.
 
     ``components`` are independent real numbers of like size, ``tests`` the vectors to check.
     """
@@ -93,7 +93,7 @@ def length_within(mean: float, deviation: float, components: float) -> float:
 
 
 def deviations(tests: float) -> float:
-    """Return how many deviations the largest of so many components is, but for `FAILURE`."""
+    """Return how many deviations the largest of ``tests`` components is, except with `FAILURE`."""
     return math.sqrt(2 * math.log(2 * max(tests, 1) / FAILURE))
 
 

@@ -202,7 +202,7 @@ def assess_softmax(
 
 
 def _check(worst: _Worst, checks: Checks, elements: int) -> None:
-    """Hold the maxima over rows of so many elements to what is possible and what is probable."""
+    """Check the maxima over rows of ``elements`` against what is possible and what is probable."""
     checks.require(worst.misplaced == 0, f"{worst.misplaced} values are not NaN or 0 as they must")
     checks.require(
         worst.excess <= 1,

@@ -172,7 +172,7 @@ def assess_solution(reference: SolutionReference, result: Array, precision: Prec
     """Verify solutions (batch, n, rhs) by their backward errors; see the module.
 
     ``backward_error`` is the largest ||b - A x^|| / (||A|| ||x^|| + ||b||) of a right-hand side, in
-    the maximum norm. It must not exceed `backward_bound`, but for what underflow in the result's
+    the maximum norm. It must not exceed `backward_bound` by more than underflow in the result's
     type may take. ``componentwise_re`` and ``_im`` are those parts of b - A x^ over |A| |x^| + |b|.
     ``bound`` encloses rel_frobenius whatever the result is, so it decides nothing but whether a
     digit is proved. ``expected_error`` is against the solution that is known otherwise.

@@ -91,7 +91,7 @@ class SpectraBound:
 
         Args:
             largest: the largest of the row's powers.
-            total, given: as of `of_bins`.
+            total, given: as in `of_bins`.
             norm: the 2-norm of the row's powers.
             bins: the number of bins of the row.
             worst: whether in the worst case, else probable.

@@ -185,7 +185,7 @@ def assess_state(
     passes: Sequence[Applied] | None = None,
     widths: Sequence[int] = (),
 ) -> Accuracy:
-    """Verify a state (2^n,) after a circuit by its worst bound e; arguments as of `state_bounds`.
+    """Verify a state (2^n,) after a circuit by its worst bound e; arguments as in `state_bounds`.
 
     The relative 2-norm error must be at most e, so the norm may drift by e from the reference's,
     whatever that is, and the angle between the states has a sine of at most e: the fidelity is at

@@ -243,13 +243,13 @@ def _allowed(sides: Sides, a: Array, b: Array, exact: Array, kept: Array) -> Arr
 
 
 def _probable(sides: Sides, a: Array, b: Array, partial: Array) -> Array:
-    """Return (columns,): what the sums of an element are within but for one result in 1e9.
+    """Return (columns,): what the sums of an element are within, except in one result in 1e9.
 
     ``partial`` (k, columns) are at least the moduli of the partial sums. The roundings of a part's
     2 k partial sums add in quadrature, those of slices of k that were summed apart too: a slice's
-    are differences of two partial sums. The truncations of tensor cores add up in a straight sum
-    but for products, which have either sign; at split precisions it is relative to the sums of a
-    slice alone (`probabilistic.slice_truncations`).
+    are differences of two partial sums. The truncations of tensor cores add up in a straight sum,
+    except those of products, which have either sign; at split precisions it is relative to the sums
+    of a slice alone (`probabilistic.slice_truncations`).
     """
     precision, k = sides.precision, sides.reference.k
     u = bounds.accumulator_roundoff(precision)

@@ -22,8 +22,8 @@ def other_rounding(precision: Precision, backend: str) -> Precision | None:
 def ties(x: Array, precision: Precision, backend: str) -> Array:
     """Return how far x, rounded to even, may lie from what a product on ``backend`` took.
 
-    It has x's shape, and is the modulus of complex numbers; 0 but for ties, and of what is not
-    finite.
+    It has x's shape, and is the modulus of complex numbers. It is 0 except for ties, and 0 where x
+    is not finite.
     """
     away, even = other_rounding(precision, backend), precision.without_scales
     if away is None or even is None:

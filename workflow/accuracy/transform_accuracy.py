@@ -118,7 +118,7 @@ def _transform_bounds(
 ) -> tuple[float, float, int]:
     """Return the worst bound of a transform, its deviation and its stages, by what is known of it.
 
-    The reference's own deviation is included; arguments are as of `assess_spectrum`.
+    The reference's own deviation is included; arguments are as in `assess_spectrum`.
     """
     own = reference_deviation(length)
     if plan is not None:

@@ -91,7 +91,7 @@ def _staged_bound(precision: Precision, method: Method, backend: str) -> float:
     Between the stages of a product is a twiddle, a rounded table entry: u and sqrt(2) gamma(2, u).
     Before, between and after the two transforms of a convolution are such products too. There the
     spectrum B of the other sequence multiplies: errors made before it reach the result, of norm
-    sqrt(N) |x|, by at most max |B| / sqrt(N), whatever x is, where Rader's is 1 but for x_0.
+    sqrt(N) |x|, by at most max |B| / sqrt(N), whatever x is, where Rader's is 1 except for x_0.
 
     Scaled precisions lose at most half of fp16's smallest number in each of a stage's numbers
     (`lost_to_range`).
@@ -202,7 +202,7 @@ def lost_to_range(precision: Precision, method: Method) -> float:
     A transform begins with a number of at least 2^e and has fewer than 4 N (a convolution's length)
     parts, each off by at most half the smallest number of fp16 when it is split; e and o are two.
     Each stage multiplies the norm by sqrt(L) and divides by the power of two from L on. A
-    convolution's spectrum of a modulus of at least 1 / 2 where it is Rader's (but for one
+    convolution's spectrum of a modulus of at least 1 / 2 where it is Rader's (except for one
     element); Bluestein's takes any modulus, and 1 / 8 is what its norm keeps.
     """
     if not precision.scaled:

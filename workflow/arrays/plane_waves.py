@@ -58,8 +58,8 @@ def received(
 ) -> Callable[[Box], Array]:
     """Return a function that makes boxes of samples: each antenna's noise, and waves with phases.
 
-    A wave is the same at all antennas but for its phase, so it is drawn by the box's place along
-    the other axes.
+    A wave differs between antennas only by its phase, so it is drawn by the box's place along the
+    other axes.
     """
     directions = np.array([wave.direction for wave in waves]).reshape(-1, 2)
 

@@ -27,7 +27,7 @@ NAMED = "matrix_"
 LINE = "// matrices: "
 """Beginning of the comment; JSON of matrices in complex128, each as base64 by its gate's name."""
 MOST_QUBITS = 10
-"""Qubits of a matrix that is kept, as of the widest gate (16 MiB)."""
+"""Qubits of a matrix that is kept, those of the widest gate (16 MiB)."""
 
 
 class MatrixGate(Gate):

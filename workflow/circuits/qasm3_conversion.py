@@ -23,7 +23,7 @@ def converted(program: ast.Program) -> QuantumCircuit:
 
 
 class _Converter(ConvertVisitor):
-    """Qiskit's reader but for ``ctrl`` and ``negctrl`` on powers, alone and in definitions.
+    """Qiskit's reader except for ``ctrl`` and ``negctrl`` on powers, alone and in definitions.
 
     A power is a matrix. Qiskit 2.6.2 puts gates in the place of one under controls, which takes
     minutes for eight controls, and in a definition they only approach it (`matrix_gates`).

@@ -49,8 +49,8 @@ LIBRARY_GATES = {*_LIBRARY, *_PHASED}
 def write_modified(program: ast.Program) -> None:
     """Rename calls under modifiers, and those in definitions, to gates with the right phases.
 
-    Their definitions are put before. A program without modifiers stays as it is but for gates named
-    as ``OPERATIONS``.
+    Their definitions are put before. A program without modifiers stays as it is, except for gates
+    named as ``OPERATIONS``.
     """
     from openqasm3 import ast
 

@@ -31,7 +31,7 @@ def order_parameters(program: ast.Program) -> None:
 
 
 def _rename(part: object, names: dict[str, str]) -> None:
-    """Give identifiers below ``part`` other names, but for those of gates that are called."""
+    """Give identifiers below ``part`` other names, except those of gates that are called."""
     from openqasm3 import ast
 
     if isinstance(part, ast.Identifier):

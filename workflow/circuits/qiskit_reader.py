@@ -43,7 +43,7 @@ _WORDS = {"barrier", "c3sx", "if", "measure", "pi", "reset"}
 _MOST_SAID = 1 << 16
 """Characters of a name or of metadata; what is longer is left out."""
 _MOST_BITS = 4096
-"""Qubits and, apart, classical bits, as of a text in OpenQASM 2."""
+"""Qubits and, apart, classical bits, as for a text in OpenQASM 2."""
 
 
 def main(form: str, most_bytes: int) -> int:

@@ -142,7 +142,7 @@ class Case(Model):
             )
 
     def parameters(self) -> str:
-        """Return the keys of the kind as JSON, also those that were not given, but for ``input``.
+        """Return the keys of the kind as JSON, also those that were not given, without ``input``.
 
         Beside an input there are none of synthetic data.
         """

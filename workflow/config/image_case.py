@@ -26,8 +26,8 @@ class ImageInput(FileInput):
 class ImageCase(Case):
     """Power P(d) = w(d)^H R w(d) over a grid of directions d, channels summed.
 
-    The weights w are those of a plane wave from d at the antennas. Times and polarizations have an
-    image each, but for the axes that `sum` names.
+    The weights w are those of a plane wave from d at the antennas. Each time and polarization has
+    an image, except along the axes that `sum` names.
     """
 
     takes_no_rounding: ClassVar[str] = "argand.image rounds each precision alike"

@@ -60,8 +60,8 @@ class Directions(Model):
     def coarseness(self, across_m: float, highest_hz: float) -> str:
         """Return a remark on a grid coarser than an array resolves, "" of any other.
 
-        An array of so many metres from end to end sees a source as wide as the wavelength over
-        them: halfway between neighbours that are as far apart, each axis has lost 4 dB of it.
+        An array of ``across_m`` from end to end sees a source as wide as the wavelength over that:
+        halfway between neighbours that are as far apart, each axis has lost 4 dB of it.
         """
         if self.n == 1 or self.cell * across_m * highest_hz <= SPEED_OF_LIGHT:
             return ""

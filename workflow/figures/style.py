@@ -76,7 +76,7 @@ def marker_key(marker: str, *, filled: bool = True) -> Line2D:
 
 
 def new_axes(width: float, height: float) -> tuple[Figure, Axes]:
-    """Return a figure of so many inches that keeps its labels apart, and its axes."""
+    """Return a figure, sizes in inches, that keeps its labels apart, and its axes."""
     figure = Figure(figsize=(width, height), layout="constrained")
     return figure, figure.subplots()
 

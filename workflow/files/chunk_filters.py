@@ -207,7 +207,7 @@ def _scaleoffset(data: bytes, values: Sequence[int], most: int) -> int:
     (bits,) = _unpack("<I", data)
     if bits > 8 * element:
         raise ChunkError(f"has {bits} bits an element of {element} bytes")
-    # The last byte is there even where no bit is left for it, but for whole elements.
+    # The last byte is there even where no bit is left for it, except for whole elements.
     if len(data) - 21 != (size if bits == 8 * element else elements * bits // 8 + 1):
         raise ChunkError(f"has {len(data)} bytes for {elements} elements of {bits} bits")
     return size

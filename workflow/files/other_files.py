@@ -45,7 +45,7 @@ _NUMBERS = (
     + ", or `format: sigmf` with a .sigmf-meta beside it"
 )
 _RANDOM_GROUPS = re.compile(rb"SIMPLE  = .* NAXIS1  = +0 ")
-"""The beginning of FITS with a table in the place of an image, as of visibilities."""
+"""The beginning of FITS with a table in the place of an image, as for visibilities."""
 _UVFITS = (
     "it is UVFITS; pyuvdata.UVData.from_file(name).write_uvh5('x.uvh5') makes a file of it that "
     "`format: uvh5` reads"

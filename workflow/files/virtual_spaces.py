@@ -11,7 +11,7 @@ Box = Sequence[range]
 
 
 def is_unlimited(space: Any) -> bool:
-    """Return whether a selection has no end, as of a dataset that grows with its source."""
+    """Return whether a selection has no end, as in a dataset that grows with its source."""
     if space.get_select_type() != h5py.h5s.SEL_HYPERSLABS or not space.is_regular_hyperslab():
         return False
     _, _, count, block = space.get_regular_hyperslab()

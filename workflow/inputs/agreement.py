@@ -15,7 +15,7 @@ from workflow.inputs.equal_steps import OFF_STEP
 from workflow.inputs.input_operand import OperandHeader
 
 _ROUNDING = 1e-9
-"""Relative difference of numbers that are the same but for how they were computed."""
+"""Relative difference of numbers that are the same, only computed differently."""
 
 
 def check_agrees(operand: str, name: str, known: Coordinate, carried: Coordinate) -> None:
@@ -55,8 +55,8 @@ def check_numbers(
 def _is_beyond(name: str, one: Coordinate, other: Coordinate) -> bool:
     """Return whether the single entry of one is none that may be for all entries of the other.
 
-    Weights of one feed by its name are of no other one. Those of one frequency may be for a band
-    that has it, but for no other band.
+    Weights of one feed by its name are of no other one. Coordinates of one frequency may be for a
+    band that has it, and for no other band.
     """
     one, other = sorted((one, other), key=lambda each: each.values.size)
     if one.values.size != 1 or other.values.size < 2 or is_blank(other.values):
@@ -109,8 +109,8 @@ def differ(one: Coordinate, other: Coordinate) -> bool:
     """Return whether two coordinates contradict each other, as far as their values are known.
 
     Numbers in units that convert are compared in one, to a thousandth of their distance and to the
-    rounding of those that a file has in fp32, and names but for their case. Times since two dates
-    are compared as instants, to the rounding of fp64 numbers and of dates too.
+    rounding of those that a file has in fp32, and names without regard to case. Times since two
+    dates are compared as instants, to the rounding of fp64 numbers and of dates too.
     """
     known = not any(is_blank(each.values) for each in (one, other))
     if not known or one.values.shape != other.values.shape:  # of one entry, or a mistake of its own

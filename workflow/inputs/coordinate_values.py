@@ -90,7 +90,7 @@ def _of_table(
     dataset: h5py.Dataset, of: DatasetCoordinate, column: str, key: str, length: int | None,
     taken: PickedAxis | None,
 ) -> Coordinate:  # fmt: skip
-    """Return what `column_of_table` reads; other arguments as of `values_along`."""
+    """Return what `column_of_table` reads; other arguments as in `values_along`."""
     values = column_of_table(dataset, column, key)
     if length not in (None, len(values)):
         raise _other_length(dataset, key, length or 0)
@@ -121,7 +121,7 @@ def _other_length(dataset: h5py.Dataset, key: str, length: int) -> InputError:
 def _by_letters(
     dataset: h5py.Dataset, key: str, length: int | None, taken: PickedAxis | None
 ) -> Coordinate:
-    """Return the names of a dataset that `is_of_letters`; arguments as of `values_along`."""
+    """Return the names of a dataset that `is_of_letters`; arguments as in `values_along`."""
     names = read_letters(dataset, key)
     if len(names) != (length or len(names)):
         raise InputError(

@@ -95,8 +95,8 @@ def _add_own(
     Names along an axis that is transformed, and the numbers of entries, tell nothing. Names take
     the place of other numbers that only count, and several entries that of one, which is for all of
     them. Raises InputError where it differs from what is ``made`` already of another operand's,
-    also because ``input.select`` takes others of the same dataset, but for axes of which a number
-    takes one entry: where two operands differ there, nothing stays.
+    also because ``input.select`` takes others of the same dataset, except along axes of which a
+    number takes one entry: where two operands differ there, nothing stays.
     """
     said = {_named_as(name, found) for name in source.coordinates}
     before = dict(made)

@@ -166,7 +166,7 @@ def order_by_file(
 
     ``kept`` are those ``own`` names that a selection leaves. The text is empty where each axis of
     the operand's is read in the place that has its name. Other names tell nothing, and one that
-    stands there twice does not, as of a square of antennas.
+    stands there twice does not, as in a square of antennas.
     """
     read_as = [axis for axis in found.axes if axis not in found.missing]
     known = [one for one in kept if one in operand.axes and list(kept).count(one) == 1]
@@ -208,10 +208,10 @@ def moved_by_number(
     """Return an error's text where a number drops an axis between others that nothing names.
 
     Those before it would move to the places of the next ones, channels to that of polarizations, or
-    stay in their own. Behind all of them, as of matrices at one frequency, an axis that the operand
-    lacks is dropped, as of a dataset of more axes than it has (`Operand.by_place`). ``kept`` says
-    of each axis whether it stays, ``lengths`` are those of the ones that do; ``own`` are the file's
-    names; one that is also the operand's tells which axis it is.
+    stay in their own. Behind all of them, as for matrices at one frequency, an axis that the
+    operand lacks is dropped, as in a dataset with more axes than it has (`Operand.by_place`).
+    ``kept`` says of each axis whether it stays, ``lengths`` are those of the ones that do; ``own``
+    are the file's names; one that is also the operand's tells which axis it is.
     """
     rank, here = len(kept), operand.by_place(len(kept))
     places = [place for place, there in enumerate(kept) if there]
@@ -254,7 +254,7 @@ def check_exchanged(
 
     That is where the names ``given`` have it elsewhere than the file's ``own``, and another of
     these or the other of the two in its place, or it in that of an axis without a name. A name of
-    the study's own in its place is meant, and other axes may be exchanged on purpose, as of a
+    the study's own in its place is meant, and other axes may be exchanged on purpose, as for a
     matrix that is meant transposed. ``otherwise`` is what else than the study a user may correct.
     """
     named = [operand_axis(one) for one in given]

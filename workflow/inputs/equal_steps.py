@@ -109,7 +109,7 @@ def step_of(coordinate: Coordinate, key: str) -> float:
 
 
 def step_of_rounded(values: Array, stored: np.dtype[Any]) -> float | None:
-    """Return the step of values that are equal steps apart but for rounding to fp32 or fp16.
+    """Return the step of values that are equal steps apart up to rounding to fp32 or fp16.
 
     It is None where they need no rounding for that, where rounding does not explain them, and where
     ``stored`` is another type.
@@ -211,7 +211,7 @@ def is_listed(coordinate: Coordinate) -> bool:
 
 
 def check_distinct(key: str, found: Coordinate) -> None:
-    """Raise InputError for several entries that all have one value, as of too few digits."""
+    """Raise InputError for several entries that all have one value, as by too few digits."""
     values = found.values
     if is_listed(found) and values.dtype.kind in "fiu" and np.all(values == values[0]):
         apart = f", where the file's numbers are {2 * found.rounding:.3g} apart"

@@ -147,7 +147,7 @@ class InputOperand(OperandAxes):
         return self._hdf5_memory(self.picked.elements) + result
 
     def piece_memory(self, elements: int, header: OperandHeader) -> int:
-        """Return the bytes that reading a piece of so many elements takes."""
+        """Return the bytes that reading a piece of ``elements`` takes."""
         result = 2 * elements * np.dtype(header.dtype).itemsize
         return self._hdf5_memory(elements) + result
 

@@ -35,7 +35,7 @@ def numbered(
     """Return a selection with the index of each name, in a list with those of all that have it.
 
     Args:
-        entries: a selection that fits the data but for its names.
+        entries: a selection that fits the data except for its names.
         axes: the names of the axes, where ``entries`` go by them.
         along: returns the coordinates of names along an axis, by its number.
 

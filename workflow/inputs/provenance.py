@@ -81,7 +81,7 @@ def _each_once(certificates: Mapping[str, Any], named: set[str]) -> dict[str, An
 
 
 def _said_by_study(source: FileInput) -> str:
-    """Return what an input says of its data as JSON, but for what stands elsewhere."""
+    """Return what an input says of its data as JSON, without what stands elsewhere."""
     return source.model_dump_json(
         exclude={"file", "select", *source.products()}, exclude_unset=True
     )

@@ -73,7 +73,7 @@ class _Sizes:
         kind: whose reference and splits count.
         volume: bytes of operands and result (`Sizes.volume`).
         result: bytes of one result.
-        piece: bytes of a piece (`workflow.steps.pieces`), of a part as of the whole.
+        piece: bytes of a piece (`workflow.steps.pieces`), for a part as for the whole.
         copies: `Workload.run_copies`.
         flops, moved: operations of a call, and bytes that it reads and writes.
         ours, theirs: seconds that a call of ours or of a peer's takes beside products, on a CPU.
@@ -174,7 +174,7 @@ def _implementations(
 
 
 def call_seconds(flops: float, moved: float, row: Precision, *, gpu: bool) -> float:
-    """Return seconds of a call of so many operations and bytes in fp64 at a precision.
+    """Return the seconds of a call with ``flops`` and ``moved`` bytes in fp64 at a precision.
 
     On a CPU operands are read or rounded in as much time as a product takes, and a model has
     further products. Calls of the default study took at most as long (docs/data/cpu-study.csv),

@@ -84,7 +84,7 @@ def asked(study: Study, step: Step | None = None, *, gpu: bool = False) -> dict[
 
 
 def timing_threads(cores: int, gpus: int) -> int:
-    """Return the cores that a timed job asks for on a machine of so many.
+    """Return the cores that a timed job asks for on a machine with ``cores``.
 
     Timings on the CPU have the machine to themselves. Those on GPUs, each with its device to
     itself, share a quarter of the cores and leave the rest to the verification of what has been

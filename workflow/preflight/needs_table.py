@@ -41,9 +41,9 @@ _COLUMNS = (
 def needs_table(study: Study, *, gpu: bool) -> str:
     """Return a row for each step of each workload, in Markdown.
 
-    Disk is exact but for compression, and a run's goes when its product is delivered; memory is the
-    libraries of a job and its data, of a run on the CPU also what passes through the cache to time
-    it; time is that of a slow machine, so it is rather too long.
+    Disk is exact except for compression, and a run's is freed when its product is delivered; memory
+    is the libraries of a job and its data, of a run on the CPU also what passes through the cache
+    to time it; time is that of a slow machine, so it is rather too long.
     """
     disk = {name: disk_of(study, name) for name in study.names}
     by_size = sorted(disk, key=lambda name: -sum(disk[name].values()))

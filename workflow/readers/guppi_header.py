@@ -115,7 +115,7 @@ def parsed(data: bytes) -> tuple[dict[str, str], int]:
 
 
 def padding(header: Header, size: int) -> int:
-    """Return the bytes that a recorder writes behind so many of a header or of samples."""
+    """Return the bytes that a recorder writes behind ``size`` bytes of a header or of samples."""
     return -size % _ALIGNED if integer(header, "DIRECTIO", 0) else 0
 
 

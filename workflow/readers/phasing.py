@@ -36,7 +36,7 @@ def turned_metres(
         file: the open file.
         what: the beginning of errors.
         rows: rows of the data.
-        header: returns the values of a header by its name, of so many values at most.
+        header: returns the values of a header by its name, up to a number of them.
 
     Raises InputError for a phase centre of another type, and where w or its type is not there.
     """

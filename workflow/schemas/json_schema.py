@@ -47,7 +47,7 @@ def study_schema() -> str:
 
 
 def _laid_out(value: Any, levels: int, indent: str = "") -> str:
-    """Return JSON with the keys of so many levels of objects each on a line of its own."""
+    """Return JSON with each key of the first ``levels`` levels of objects on a line of its own."""
     if not levels or not isinstance(value, dict):
         return json.dumps(value)
     inner = indent + "  "

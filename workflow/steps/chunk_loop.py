@@ -134,7 +134,7 @@ class Stream:
         self.busy.elapsed += time.perf_counter() - began
 
     def _host_memory(self, entries: int) -> list[dict[str, Array]]:
-        """Return slots for chunks of so many entries.
+        """Return slots for chunks of ``entries`` entries.
 
         They are kept, because pinned memory takes long to get.
         """
@@ -152,7 +152,7 @@ class Stream:
         return self._slots
 
     def _views(self, slot: Mapping[str, Array], entries: int) -> dict[str, Array]:
-        """Return the beginning of a slot as operands of so many entries."""
+        """Return the beginning of a slot as operands of ``entries`` entries."""
         found = {}
         for name, one in self.operands.items():
             shape = one.reader.shape(entries)

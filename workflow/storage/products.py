@@ -122,8 +122,8 @@ def read_product(
 ) -> Product:
     """Read a product file, its checksums checked.
 
-    With ``most`` no more than so many bytes, but at least one entry, of its first axis that has
-    several; the title then says so. With ``part`` a range of each axis.
+    Where ``most`` is given, at most so many bytes are read, but at least one entry, along the first
+    axis that has several; the title then says so. With ``part`` a range of each axis.
 
     Raises DataError that names the file where it is missing, damaged or not a product.
     """

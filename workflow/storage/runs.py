@@ -59,7 +59,7 @@ class Result(Measurements):
 class RunWriter:
     """Adds results to a run file one at a time, so that only one is in memory.
 
-    What it returns of a result is what the file has of it, but for the data.
+    What it returns of a result is what the file has of it, without the data.
     """
 
     def __init__(self, file: h5py.File) -> None:

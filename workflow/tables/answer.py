@@ -139,7 +139,7 @@ def _proof(record: Record) -> str:
         return "verified, equal to fp64"
     if record.ratio:
         shown = number(record.ratio)
-        if shown == number(1.0):  # as of operands that are rounded once, whose bound is that
+        if shown == number(1.0):  # as for operands that are rounded once, whose bound is that
             return "verified, error at its bound"
         return f"verified, error {shown} times below its bound"
     return "verified"

@@ -86,7 +86,7 @@ class Image(Workload):
         }  # fmt: skip
 
     def split_axes(self, axes: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
-        """Return the times and polarizations, but for those that are added up."""
+        """Return the times and polarizations, without those that are added up."""
         return tuple(axis for axis in self.splits if axis not in self.case.sum)
 
     def check(self, upstream: Mapping[str, Product] = NOTHING) -> None:

@@ -42,9 +42,9 @@ def channelise(
     filter banks", 2003.)
 
     Args:
-        x: ``(..., time)``, complex or real, of any strides; also `Pairs`, such as of int8, or a
-            NumPy structured array of r and i. NumPy arrays are computed on the CPU, CuPy arrays on
-            their GPU. Integers are not scaled.
+        x: ``(..., time)``, complex or real, of any strides; also `Pairs`, such as pairs of int8, or
+            a NumPy structured array of r and i. NumPy arrays are computed on the CPU, CuPy arrays
+            on their GPU. Integers are not scaled.
         channels: M, from 2 on: the length of the transforms.
         taps: T. Samples past the last T M of a spectrum are not used.
         window: a name, such as ``hamming``, or (name, parameter...) of scipy.signal: coefficients
@@ -54,7 +54,7 @@ def channelise(
             integer, a ``Fraction`` or text such as ``4/3``.
         conjugate: takes the conjugates of the samples, which are not copied: those of a lower
             sideband, whose spectrum a receiver has inverted. Real ones are their own.
-        precision: a name of ``PRECISIONS`` or a dtype, as of `argand.dft`, by default fp64 of fp64
+        precision: a name of ``PRECISIONS`` or a dtype, as in `argand.dft`, by default fp64 of fp64
             data and else fp32: transforms have it, the filter's sums are fp32's (fp64's at fp64).
             On a GPU the kernel for up to 4096 channels computes in fp32 at every precision but fp64
             (docs/kernels/channelise.md).

@@ -54,13 +54,13 @@ def contract(
             ``"bij,bjk->bik"``. A label that appears twice in an operand takes its diagonal; one
             that appears in one operand alone is summed over before, in fp64 where the data or the
             precision are of it, else in fp32.
-        a, b: arrays of one library, as of `argand.gemm`, of any strides. Axes are put in order and
+        a, b: arrays of one library, as in `argand.gemm`, of any strides. Axes are put in order and
             merged by views; where strides do not allow that, the operand is copied.
         conj_a, conj_b: conjugate the operand, which costs nothing.
         scale: a number, by which the kernel multiplies; or an array that broadcasts to the result,
             by which it is multiplied afterwards. An array counts among the data that decide the
             result's type, a number does not.
-        bias: a number or an array, as of the scale, added after it; by the kernel where the scale
+        bias: a number or an array, as for the scale, added after it; by the kernel where the scale
             is a number.
         conj: conjugate the result, which costs nothing.
         power: the squared magnitude of the result, after all else.
@@ -71,7 +71,7 @@ def contract(
 
     Returns:
         The result with its axes in the order of its labels; a view where that is not the order of a
-        product (batch, rows, columns). Complex as of `argand.gemm`; real with ``power``.
+        product (batch, rows, columns). Complex as in `argand.gemm`; real with ``power``.
 
     Raises:
         ValueError: text that is no subscripts, subscripts that do not fit the arrays, a scale or

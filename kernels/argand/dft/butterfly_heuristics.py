@@ -94,7 +94,7 @@ def group_counts(warps: int, most: int) -> tuple[int, ...]:
 
 
 def _waiting(warps: int) -> float:
-    """Return the time of a multiprocessor of so many warps over that of its instructions.
+    """Return the time of a multiprocessor with ``warps`` warps over that of its instructions.
 
     Each warp has as many rows, so all wait for the scheduler of the most warps.
     """

@@ -35,7 +35,7 @@ def kernels_of(length: int, rows: int, device: int) -> LibraryKernels | None:
         if plan.workspace_bytes:
             return LibraryKernels(several=True)
         for _ in range(ATTEMPTS):
-            with suppress(RuntimeError):  # cuFFT's or CUDA's, as of `runtime.launch.captured_graph`
+            with suppress(RuntimeError):  # cuFFT's or CUDA's, as in `runtime.launch.captured_graph`
                 return _single(plan, length)
         return None
 

@@ -142,7 +142,7 @@ def plan_of_few_rows(length: int, rows: int, device: Device) -> ButterflyPlan | 
 def own_plan(
     method: Method, precision: Precision, arch: Arch, *, wide: bool, full: bool = False
 ) -> Plan | None:
-    """Return the best candidate plan, arguments as of `choose`; None where none fits."""
+    """Return the best candidate plan, arguments as in `choose`; None where none fits."""
     timed = [
         plan
         for plan in timed_plans(method.length)
@@ -159,7 +159,7 @@ def own_plan(
 def _best_of_others(
     method: Method, precision: Precision, arch: Arch, *, wide: bool, alone: bool
 ) -> Plan | None:
-    """Return the best candidate but for two passes and mixed radices; None where there is none.
+    """Return the best candidate except for two passes and mixed radices; None where there is none.
 
     ``alone``: no plan of those is legal.
     """

@@ -77,7 +77,7 @@ class DftLaunch:
 
 
 def _grid(plan: KernelPlan, rows: int, sm_count: int) -> tuple[int, int]:
-    """Return the blocks of a launch, but for a cluster plan's, and the threads of each."""
+    """Return the blocks of a launch, except a cluster plan's, and the threads of each."""
     if isinstance(plan, ButterflyPlan):
         return min(sm_count, rows), 32 * plan.warps * plan.busy_groups(rows, sm_count)
     blocks = -(-rows // plan.transforms)

@@ -35,7 +35,7 @@ LIBRARY_PRIME = 127
 _ONCE_PRIME = 31
 """Largest prime, from 29 on, whose powers take cuFFT no longer than the prime does."""
 _ONCE_LENGTH = 12_000
-"""The longest such transform. There, beside primes up to `FAST_PRIME`, cuFFT is faster but for
+"""The longest such transform. There, beside primes up to `FAST_PRIME`, cuFFT is faster except for
 dense products."""
 
 _SHORTEST_DENSE = 15
@@ -176,8 +176,8 @@ def _margin(plan: Plan, library: LibraryKernels | None = None) -> float:
 def _near_copy(length: int, library: LibraryKernels) -> bool:
     """Return whether a single kernel of cuFFT's mostly has 0.84 of an H200's copy rate or more.
 
-    Kernels of few numbers a thread and different radices have less, and those of so many numbers
-    that a multiprocessor holds few threads.
+    Kernels with few numbers a thread and different radices have less, and so have those with enough
+    numbers a thread that a multiprocessor holds few threads.
     """
     if library.several or library.blocks == 1:
         return False

@@ -85,7 +85,7 @@ def _splits(length: int) -> tuple[tuple[int, ...], ...]:
 
 
 def _products(length: int, stages: int) -> list[tuple[int, ...]]:
-    """Return the products of so many radices that make a length, in every order."""
+    """Return the products of ``stages`` radices that make a length, in every order."""
     if stages == 1:
         return [(length,)] if _LEAST_RADIX <= length <= LARGEST_MIXED_RADIX else []
     return [
@@ -115,7 +115,7 @@ def _blocks(plan: MixedRadixPlan) -> int:
 def mixed_radix_time(plan: MixedRadixPlan, memory: float = 1.0) -> float:
     """Return the estimated time of many transforms over that of an H200's copy of their numbers.
 
-    ``memory`` is the card's `Device.relative_memory`, which bounds half of it, as of two passes.
+    ``memory`` is the card's `Device.relative_memory`, which bounds half of it, as for two passes.
     """
     return (0.5 + 0.5 / memory) * _time(plan, plan.blocks_per_sm)
 

@@ -19,7 +19,7 @@ from argand.runtime.plan import PlanError
 
 
 def check_registers(plan: Plan, precision: Precision, arch: Arch, blocks: int) -> None:
-    """Raise PlanError where threads of so many resident blocks have too few registers."""
+    """Raise PlanError where threads of ``blocks`` resident blocks have too few registers."""
     for threads, data, beside in _register_demands(plan, precision):
         have = registers(blocks * threads)
         if arch.sm < HOPPER:

@@ -39,7 +39,7 @@ def tune_dft(
 
     Args:
         rows, length: the shape of contiguous random numbers.
-        precision: as of `argand.dft`; fp64 and fp32 have no choice.
+        precision: as in `argand.dft`; fp64 and fp32 have no choice.
         most: plans of each kind that are measured, the best by estimate.
         keep: False times only, and later transforms are planned as before.
 

@@ -43,7 +43,7 @@ class TunedDft:
 
 
 def key(rows: int, length: int, precision: Precision, *, wide: bool) -> str:
-    """Return the name of the entry of transforms; ``wide`` as of `dft.heuristics.choose`."""
+    """Return the name of the entry of transforms; ``wide`` as in `dft.heuristics.choose`."""
     many = min(rows, max(1, _FILLED // length))
     return json.dumps([precision.name, length, size_bucket(many), int(wide)])
 
@@ -51,7 +51,7 @@ def key(rows: int, length: int, precision: Precision, *, wide: bool) -> str:
 def chosen(problem: DftProblem, device: Device, *, wide: bool | None = None) -> Choice:
     """Return the choice for transforms on a GPU: the tuned plan, else `dft.heuristics.choose`'s.
 
-    ``wide`` as of `choose`; None is that of contiguous rows. cuFFT is asked for its kernels where
+    ``wide`` as in `choose`; None is that of contiguous rows. cuFFT is asked for its kernels where
     rows fill the GPU and the factors of their length leave it open. Raises RuntimeError as
     `dft.cufft_plans.plan_of`.
     """

@@ -198,7 +198,8 @@ def pass_time(
 def two_pass_time(plan: TwoPassPlan, memory: float = 1.0) -> float:
     """Return the estimated time of many transforms over that of an H200's copy of their numbers.
 
-    ``memory`` is the card's `Device.relative_memory`, which bounds half of it, as of three kernels.
+    ``memory`` is the card's `Device.relative_memory`, which bounds half of it, as for three
+    kernels.
     """
     return (0.5 + 0.5 / memory) * sum(
         pass_time(radices, plan.widths[i], plan.block_warps[i], across, in_lines=i == 1)

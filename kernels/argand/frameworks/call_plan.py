@@ -68,7 +68,7 @@ class CallPlan:
     """Annotations name the arrays that calls return: ``GemmPlan[torch.Tensor]``."""
 
     def __init__(self, arrays: tuple[Any, ...], options: Mapping[str, Any]) -> None:
-        #: Arguments of the operation's function but for the operands.
+        #: Arguments of the operation's function without the operands.
         self.options: dict[str, Any] = {
             name: as_json(name, value) for name, value in options.items()
         }

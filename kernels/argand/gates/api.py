@@ -121,7 +121,7 @@ def prepared_sequence(
 ) -> Callable[[Any], None]:
     """Return a call that applies gates in one pass over any state like this one, on its GPU.
 
-    The qubits of the ``tile`` are those of the gates, but for one of each controlled phase.
+    The qubits of the ``tile`` are those of the gates, without one of each controlled phase.
     """
     from argand.gates.gpu_sequence import PreparedSequence
 

@@ -26,7 +26,7 @@ KEPT_WIDTH = 4
 
 
 class GatePlace(NamedTuple):
-    """A gate without its matrix: gates of one place share a launch; attributes as of `GateForm`."""
+    """A gate without its matrix: gates of one place share a launch; attributes as in `GateForm`."""
 
     targets: tuple[int, ...]
     controls: tuple[int, ...]

@@ -20,7 +20,7 @@ UNITARY = 1e-3
 
 @dataclass(frozen=True, eq=False, init=False)
 class Gate:
-    """A gate of a circuit; arguments as of `argand.apply_gate`."""
+    """A gate of a circuit; arguments as in `argand.apply_gate`."""
 
     matrix: Any
     targets: tuple[int, ...]

@@ -41,7 +41,7 @@ class LaunchedPasses:
 def launched_together(passes: Sequence[Pass]) -> list[Pass]:
     """Return calls that do the same, one for several passes of a kernel each.
 
-    Gates on so many qubits that `gemm` applies them stay calls of their own.
+    Gates that `gemm` applies, since they have many qubits, stay calls of their own.
     """
     found: list[Pass] = []
     together: list[PreparedGate | PreparedSequence] = []

@@ -112,7 +112,7 @@ def tile_columns(
 ) -> list[int]:  # fmt: skip
     """Return the qubits that may be a tile's columns, those that it takes first in front.
 
-    A control is not among them, but for those of `controls_in_tile`.
+    Controls are not among them, except those of `controls_in_tile`.
     """
     fixed = set(controls) - set(controls_in_tile(controls, item, sectors=sectors))
     free = [qubit for qubit in range(qubits) if qubit not in fixed and qubit not in targets]

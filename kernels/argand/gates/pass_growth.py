@@ -88,9 +88,10 @@ def grow(
 ) -> list[GrowingPass]:
     """Return a pass that begins on these qubits, grown by the best further ones each time.
 
-    With detours also those that, so many times at most, grow by the second best. The gates of a
-    pass depend on its qubits alone, not on their order: ``known`` has, for the qubits of passes
-    that grew from this state, how many detours were left, and from there none grows again.
+    With ``detours``, return also passes that grow by the second best ones, at most that many times.
+    The gates of a pass depend on its qubits alone, not on their order: ``known`` has, for the
+    qubits of passes that grew from this state, how many detours were left, and from there none
+    grows again.
     """
     found: list[GrowingPass] = []
     if known.get(mask, -1) >= detours:

@@ -49,12 +49,12 @@ def run_trajectories(
 
     Args:
         qubits: qubits of the state, from 1 to 26.
-        gates: as of `argand.plan_circuit`, in order; unitary.
+        gates: as in `argand.plan_circuit`, in order; unitary.
         trajectories: how many. Each has numbers of its own, so the first ones do not depend on how
             many follow.
         seed: an integer from 0 to 2^64 - 1.
         depolarising, damping: probabilities from 0 to 1, per gate and qubit.
-        precision: the precision of the products of gates, as of `argand.apply_gate`.
+        precision: the precision of the products of gates, as in `argand.apply_gate`.
         device: where they are computed; the CPU where none is given. A GPU takes the same numbers,
             and circuits of gates on up to three targets by one launch where the state fits in a
             block's shared memory.

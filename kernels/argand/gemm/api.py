@@ -138,7 +138,7 @@ def gemm(
 
 
 class _Options(NamedTuple):
-    """The arguments of a call of `gemm` but for its arrays."""
+    """The arguments of a call of `gemm` without its arrays."""
 
     alpha: complex
     beta: complex

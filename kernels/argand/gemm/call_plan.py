@@ -70,7 +70,7 @@ class GemmPlan(CallPlan):
         })  # fmt: skip
 
     def __call__(self, a: Any, b: Any, c: Any = None, *, out: Any = None) -> Any:
-        """Return the product, in ``out`` where it is given; arguments as of `argand.gemm`.
+        """Return the product, in ``out`` where it is given; arguments as in `argand.gemm`.
 
         Raises ValueError where an operand, or ``out``, has not the planned form, and on a GPU where
         ``out`` overlaps an operand.

@@ -65,7 +65,7 @@ def tf32_margin(
 
     ``family`` and ``tf32_family`` are their families; ``packs`` says that it packs the row operand,
     too, ``same_plan`` that the other does alike; ``seconds`` are its estimate. At two terms the
-    estimates are fitted to the same times but for short calls.
+    estimates are fitted to the same times, except for short calls.
     """
     if precision.terms > 1:
         beside_mma = family == "wgmma" and tf32_family == "mma.sync"

@@ -44,7 +44,7 @@ class GemmProblem:
             ``numpy.matmul``.
         m, n, k: op(A) is ``batch_shape + (m, k)``, op(B) ``batch_shape + (k, n)``, C
             ``batch_shape + (m, n)``.
-        op_a, op_b, alpha, beta, precision, output: as of `argand.gemm`.
+        op_a, op_b, alpha, beta, precision, output: as in `argand.gemm`.
         a_format, b_format: what the caller gave.
         kernels: the family of a GPU's kernels that is to compute it; None: the fastest.
         triangle: B is A^H, and a GPU computes the tiles of the lower triangle alone, for

@@ -49,7 +49,7 @@ def tune(
     Args:
         a_shape, b_shape: shapes of the operands as they are stored, before their op; they are made
             of random numbers, row-major, and stay in the cache where they fit into it.
-        precision, op_a, op_b, output: as of `argand.gemm`; fp64 and fp32 have no choice.
+        precision, op_a, op_b, output: as in `argand.gemm`; fp64 and fp32 have no choice.
         a_format, b_format: ``complex`` (complex64), ``packed`` (by `argand.pack`), or ``fp16`` and
             ``bf16`` (`Pairs`) at the precision of that name.
         keep: False times only, and later products are planned as before.

@@ -52,18 +52,18 @@ def herk(
             GPU. Any strides. Also `Pairs`, or a NumPy structured array of r and i.
         c: an array of the result's shape; only its lower triangle is read, and the real part of its
             diagonal; nothing where beta is 0.
-        alpha, beta: real scalars, as of `argand.gemm`; where alpha is 0, a is not read.
+        alpha, beta: real scalars, as in `argand.gemm`; where alpha is 0, a is not read.
         op: ``N`` as it is, ``T`` transposed, ``C`` conjugated and transposed.
-        precision: a name of ``PRECISIONS``, a row of it or a dtype, by default as of `argand.gemm`;
-            or ``6xint8`` to ``17xint8``, as of it; for Pairs of int8, int16 and fp16 also
-            ``exact``: sums of integers that are rounded once, to the result's type (int8 up to
-            k = 65535 in s32 on Hopper).
+        precision: a name of ``PRECISIONS``, a row of it or a dtype, by default as in `argand.gemm`;
+            or ``6xint8`` to ``17xint8``, as there; for Pairs of int8, int16 and fp16 also
+            ``exact``: sums of integers that are rounded once, to the result's type (int8 up to k =
+            65535 in s32 on Hopper).
         rounding: how the terms of tf32 and 3xtf32 are rounded: one name for all, or one for each.
         form: ``full``, or ``triangle``: the lower triangle row by row, element (i, j) at
             i (i + 1) / 2 + j, as in BLAS's packed storage by rows.
         out: where the result goes; it may be c. Its type must be the result's; at exact complex64
             or complex128.
-        kernels: the family of kernels that is to compute it on a GPU, as of `argand.gemm`.
+        kernels: the family of kernels that is to compute it on a GPU, as in `argand.gemm`.
 
     Returns:
         ``(..., n, n)``, or ``(..., n (n + 1) / 2)`` of a triangle; complex128 at fp64 and complex64

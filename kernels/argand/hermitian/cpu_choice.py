@@ -47,7 +47,7 @@ _PAIRS = 4.0, 3.3e-3, 1.41e-2
 
 
 def fastest(systems: int, n: int, columns: int, dtype: str, shares: int) -> Way:
-    """Return the fastest way, where steps take so many cores and the others one."""
+    """Return the fastest way, where steps take ``shares`` cores and the others one."""
     times, square, sides = _TIMES[dtype], n * n, n * columns
     row, arithmetic = times.steps
     steps = row * n + systems * arithmetic * square * (n / 6 + columns) / shares

@@ -74,7 +74,7 @@ class ImagePlan(CallPlan):
         *,
         out: Any = None,
     ) -> Any:
-        """Return the power, in ``out`` where it is given; arguments as of `argand.image`.
+        """Return the power, in ``out`` where it is given; arguments as in `argand.image`.
 
         Raises ValueError where an operand, or ``out``, has not the planned form, on a GPU where
         ``out`` overlaps an operand, and for positions and frequencies as `argand.image`.

@@ -34,7 +34,7 @@ def check_blocks(matrices: int, antennas: int, directions: int) -> int:
 
 
 def sum_blocks(count: int) -> int:
-    """Return the grid that adds so many sums."""
+    """Return the grid that adds ``count`` sums."""
     return -(-count // _SUM_DIRECTIONS)
 
 

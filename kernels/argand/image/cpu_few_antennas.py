@@ -47,7 +47,7 @@ def has_few_antennas(problem: ImageProblem) -> bool:
 
 
 def few_antennas_image(problem: ImageProblem, r: Any, x: Any, f: Any, s: Any, out: Any) -> Any:
-    """Return the power (..., direction) of a problem; arguments as of `image_in_blocks`."""
+    """Return the power (..., direction) of a problem; arguments as in `image_in_blocks`."""
     r = r.reshape(problem.matrices, *r.shape[-3:]).swapaxes(0, 1)
     turns = (f * (problem.sign / SPEED_OF_LIGHT))[:, None, None]
     rows = 2 * problem.antennas

@@ -57,7 +57,7 @@ class FewAntennasPlan:
 
 
 def choose_few_antennas_plan(antennas: int, images: int) -> FewAntennasPlan | None:
-    """Return the plan for so many antennas and images; None for more antennas than it takes."""
+    """Return the plan for these numbers of antennas and images; None for too many antennas."""
     if antennas > MOST_ANTENNAS:
         return None
     most = 4 if antennas <= _FOUR_IMAGES else 2

@@ -45,7 +45,7 @@ def require_hermitian(r: Any, arrays: Any) -> None:
 def _are_surely_close(r: Any) -> bool:
     """Return whether NumPy covariances are Hermitian by what takes least time to tell.
 
-    It looks at so many at a time as stay in a core's cache.
+    It checks as many at a time as stay in a core's cache.
     """
     n = r.shape[-1]
     few = n * (n + 1) // 2 <= ONE_CORE_DOT and (r.flags.c_contiguous or r.size <= _COMPARED_VALUES)

@@ -17,7 +17,7 @@ PLAN_OVERRIDE: PlanOverride[Plan] = PlanOverride()
 def plan_image(problem: ImageProblem, device: Device) -> Plan | None:
     """Return the plan of a problem's kernel; None where cuBLAS multiplies blocks of directions.
 
-    Few antennas are imaged by fp32, but for fp64; more on tensor cores, which have no operands of
+    Few antennas are imaged in fp32, except at fp64; more on tensor cores, which have no operands of
     fp32. Raises PlanError for a plan override that is not legal, DeviceError for a device without
     the kernel.
     """

@@ -93,7 +93,7 @@ def probabilities(state: Any, qubits: Sequence[int]) -> Any:
     """Return the probability of each outcome of some qubits: |a|^2 summed over the others.
 
     Args:
-        state: as of `sample`. The probabilities add up to the square of its norm.
+        state: as in `sample`. The probabilities add up to the square of its norm.
         qubits: k different qubits in any order; bit j of an outcome is that of qubits[j].
 
     Returns:
@@ -101,7 +101,7 @@ def probabilities(state: Any, qubits: Sequence[int]) -> Any:
         fp64.
 
     Raises:
-        ValueError, TypeError: as of `sample`.
+        ValueError, TypeError: as in `sample`.
 
     Example:
         >>> argand.probabilities(np.array([0.6, 0, 0, 0.8j]), [1]).round(2)
@@ -119,7 +119,7 @@ def expectation(state: Any, observables: Sequence[Observable]) -> Any:
     such groups share a pass over the state (docs/kernels/readout.md).
 
     Args:
-        state: as of `sample`. Nothing is divided by its norm.
+        state: as in `sample`. Nothing is divided by its norm.
         observables: Pauli strings of n letters, the highest qubit's first as in Qiskit, each "ZZI",
             ("ZZI", coefficient) or {"pauli": "ZZI", "coefficient": 0.5}; of Qiskit's SparsePauliOp
             its ``to_list()``. Coefficients are real.
@@ -129,7 +129,7 @@ def expectation(state: Any, observables: Sequence[Observable]) -> Any:
 
     Raises:
         ValueError: an observable with other letters, another length, or a coefficient that is not
-            finite; a state as of `sample`.
+            finite; a state as in `sample`.
         TypeError: a state of another type, observables that are no sequence.
 
     Example:

@@ -47,7 +47,7 @@ class PauliPass:
     tiles: int
 
     def values(self, paulis: Sequence[Pauli], places: int) -> dict[str, Any]:
-        """Return the members of ``PauliArguments`` but for addresses; ``places`` are a chunk's."""
+        """Return the members of ``PauliArguments`` without addresses; ``places`` are a chunk's."""
         mine = [paulis[number] for number in self.strings]
         registers, lanes = self.masks[:REGISTER_BITS], self.masks[REGISTER_BITS:]
         return {

@@ -21,7 +21,7 @@ _MOST_EXPONENT = 900
 
 
 def probabilities_of(amplitudes: Any) -> Any:
-    """Return |a|^2 in fp64; exact but for one rounding where amplitudes are complex64."""
+    """Return |a|^2 in fp64; exact up to one rounding where amplitudes are complex64."""
     parts = np.asarray(amplitudes).view(amplitudes.real.dtype).astype(np.float64)
     np.multiply(parts, parts, out=parts)
     return parts[::2] + parts[1::2]

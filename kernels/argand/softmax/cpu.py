@@ -173,7 +173,7 @@ def _divide_by_sum(
 
 
 def takes_reciprocal(columns: int, total: Array, top: Array) -> bool:
-    """Return whether rows of so many columns are multiplied by 1 / sum instead of divided by it.
+    """Return whether rows of ``columns`` are multiplied by 1 / sum instead of divided by it.
 
     ``top`` are the largest exponents. A term that is its row's whole sum has to give 1, which a
     product may not.

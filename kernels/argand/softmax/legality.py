@@ -211,7 +211,7 @@ def _other_registers(form: SoftmaxForm, plan: RowPlan) -> int:
 
 
 def _has_few_others(form: SoftmaxForm, plan: RowPlan) -> bool:
-    """Return whether a thread's complex values are so many that it needs few registers beside them.
+    """Return whether a thread has enough complex values that it needs few registers beside them.
 
     With fewer it is the accesses in flight that take registers, not what comes after them.
     """

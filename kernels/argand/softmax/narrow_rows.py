@@ -98,7 +98,7 @@ def _lanes_of_rounded(form: SoftmaxForm, columns: int) -> int:
 
 
 def _lanes_of_fp32(form: SoftmaxForm, columns: int) -> int:
-    """Return the lanes of a row whose wider elements have 4 bytes, 0 as of `_lanes_of_halves`."""
+    """Return the lanes of a row whose wider elements have 4 bytes, 0 as in `_lanes_of_halves`."""
     sums = form.operation == "logsumexp"
     table = NARROW_FP32_SUMS if sums else NARROW_FP32[form.approximate]
     lanes = next((lanes for limit, lanes in table if columns <= limit), 0)

@@ -51,7 +51,7 @@ def tune_softmax(
     Args:
         rows, columns: the shape of contiguous random numbers.
         operation: softmax, log_softmax or logsumexp.
-        precision, output, scale: as of `argand.softmax`.
+        precision, output, scale: as in `argand.softmax`.
         input: fp64, fp32, fp16 or bf16, or complex64 and complex128, whose power is taken.
         keep: False times only, and later softmaxes are planned as before.
 

@@ -59,7 +59,7 @@ def solve(
             integer arrays count as complex ones.
         b: (n,) or (n, r), finite, on the same device.
         precision: that of the products: a name of ``PRECISIONS`` or a number of moduli as
-            ``15xint8``, as of `argand.gemm`. By default fp64 on the CPU. On a GPU the library
+            ``15xint8``, as in `argand.gemm`. By default fp64 on the CPU. On a GPU the library
             factors up to 8000 rows of complex128 whole, at fp64, and 7200 of complex64 at fp32, or
             at fp64 where the backward error is not accepted then; beyond them, or of the ``panel``
             or ``block`` that is given, exact products: for complex128 12 moduli, and where

@@ -27,7 +27,7 @@ class CpuLibrary:
         return Exchanges(order, np.stack([moved, order[moved]], axis=1), np.array([info]))
 
     def exchange(self, rows: Any, exchanges: Exchanges, first: int, last: int) -> None:
-        """Bring rows into the order, but for the columns [first, last)."""
+        """Bring rows into the order, except in the columns [first, last)."""
         to, source = exchanges.moves.T
         for columns in (rows[:, :first], rows[:, last:]):
             columns[to] = columns[source]

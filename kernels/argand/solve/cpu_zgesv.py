@@ -29,7 +29,7 @@ which become the solutions; what solves and returns LAPACK's info; the pivots, c
 
 
 def kept_systems(n: int, columns: int) -> KeptMemory[Memory]:
-    """Return memory of systems of n rows and so many right-hand sides."""
+    """Return memory of systems of n rows and ``columns`` right-hand sides."""
     return KeptMemory(partial(_memory, n, columns), 16 * n * (n + columns) + 8 * n)
 
 

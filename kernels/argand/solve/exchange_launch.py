@@ -36,7 +36,7 @@ def order_launch(rows: int, columns: int, device: Device) -> tuple[BoundKernel, 
 def move_launch(
     moves: int, first: int, last: int, columns: int, pitch: int, dtype: str, device: Device
 ) -> BoundKernel | None:
-    """Return the launch that moves rows but for columns [first, last); None where they do not fit.
+    """Return the launch that moves rows except in columns [first, last); None if they do not fit.
 
     There must be another column.
     """

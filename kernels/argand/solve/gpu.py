@@ -45,7 +45,7 @@ class GpuLibrary:
         return Exchanges(order, moves, found[columns:])
 
     def exchange(self, rows: Any, exchanges: Exchanges, first: int, last: int) -> None:
-        """Bring rows into the order, but for the columns [first, last)."""
+        """Bring rows into the order, except in the columns [first, last)."""
         columns, moves = rows.shape[1], exchanges.moves
         if last - first == columns:
             return

@@ -101,7 +101,7 @@ def _substituted(
 def _refined(
     problem: SolveProblem, a: Any, b: Any, system: Any, found: Any, shape: tuple[int, ...]
 ) -> Solution | None:
-    """Return the solution, refined where its error is not accepted; None as of `solved`."""
+    """Return the solution, refined where its error is not accepted; None as in `solved`."""
     n, (least, most) = problem.n, safe_norms(problem.working)
     norm_of_a, norm_of_b = norm(a, cupy), norm(b, cupy)
     if not (least <= norm_of_a <= most and least <= norm_of_b <= most):

@@ -43,7 +43,7 @@ class Library(Protocol):
         ...
 
     def exchange(self, rows: Any, exchanges: Exchanges, first: int, last: int) -> None:
-        """Bring rows (m, n), row-major, into the order, but for the columns [first, last)."""
+        """Bring rows (m, n), row-major, into the order, except in the columns [first, last)."""
         ...
 
     def solve_triangular(self, t: Any, b: Any, *, unit_lower: bool) -> None:

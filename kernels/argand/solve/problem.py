@@ -94,7 +94,7 @@ def solve_problem(
     block: int | None = None,
     panel: int | None = None,
 ) -> SolveProblem:
-    """Pose a system from the shapes and types of its operands; arguments as of `argand.solve`.
+    """Pose a system from the shapes and types of its operands; arguments as in `argand.solve`.
 
     Raises:
         ValueError: shapes that do not fit, an unknown precision, a block or panel below 1.

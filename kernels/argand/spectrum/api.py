@@ -43,9 +43,9 @@ def spectrum(
     Fourier transform for the estimation of power spectra", 1967.)
 
     Args:
-        x: ``(..., time)``, complex or real, of any strides; also `Pairs`, such as of int8, or a
-            NumPy structured array of r and i. NumPy arrays are computed on the CPU, CuPy arrays on
-            their GPU. Integers are not scaled.
+        x: ``(..., time)``, complex or real, of any strides; also `Pairs`, such as pairs of int8, or
+            a NumPy structured array of r and i. NumPy arrays are computed on the CPU, CuPy arrays
+            on their GPU. Integers are not scaled.
         length: N, from 1 to 2^26.
         overlap: samples that a segment shares with the next one, below N; None is half of N.
         window: a name, such as ``hann``, or (name, parameter...) of scipy.signal.get_window, or N
@@ -62,7 +62,7 @@ def spectrum(
             sides' power; None is true for real x. Complex x has both sides.
         conjugate: takes the conjugates of the samples, which are not copied: the bins are in
             reverse. Real ones are their own.
-        precision: a name of ``PRECISIONS``, as of `argand.dft`, by default that of the data: fp64
+        precision: a name of ``PRECISIONS``, as in `argand.dft`, by default that of the data: fp64
             where ``out``, or without one x, has it, else fp32. Transforms have it, windowed
             samples and squares are fp32's (fp64's at fp64), sums over batches of segments fp64's.
             On a GPU the kernel for up to 4096 points computes in fp32 at every precision but fp64

@@ -39,7 +39,7 @@ class Estimator:
 
     Args:
         problem: the sizes and the precision.
-        coefficients: (length,), float64, as of `scaled_window`.
+        coefficients: (length,), float64, as in `scaled_window`.
     """
 
     def __init__(self, problem: SpectrumProblem, coefficients: Array) -> None:

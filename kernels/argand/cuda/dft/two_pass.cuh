@@ -6,7 +6,7 @@
 //     transform_lines    transforms lines, N2 = C D numbers, and writes them as columns of X
 //
 // A block has a tile of columns, or of lines, in shared memory. Its first stage is butterflies in
-// registers, as numbers arrive. So is the last one, but for a large prime: there a thread sums a
+// registers, as numbers arrive. So is the last one, except for a large prime: there a thread sums a
 // share of the results, from numbers in shared memory and a table of roots.
 #pragma once
 #include "radix.cuh"

@@ -5,7 +5,7 @@
 // A warp computes `rows` rows by 32 times `columns` columns, a lane every 32nd column of them: the
 // lanes read one element of A together, and neighbours in B and C. Where results are few and k is
 // long, lanes share each result: they read neighbours along k, and add their sums. Operands of one
-// term are rounded as the precision says; split operands, which hold fp32 but for its last bits,
+// term are rounded as the precision says; split operands, which hold fp32 except its last bits,
 // stay fp32.
 #pragma once
 #include "device/rounding.cuh"

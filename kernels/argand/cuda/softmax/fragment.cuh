@@ -8,7 +8,7 @@ struct alignas(sizeof(T) * Count > 16 ? 16 : sizeof(T) * Count) AlignedVector {
     T data[Count];
 };
 
-// x rounded to the sum of two terms of tf32: x but for its last bit. Which way a tie of the first
+// x rounded to the sum of two terms of tf32: x except its last bit. Which way a tie of the first
 // term goes does not change the sum. From 2^115 on, where the products of the first are infinite, x
 // stays, as infinities and NaN do.
 template <RowPlan plan>

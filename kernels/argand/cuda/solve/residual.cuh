@@ -77,7 +77,7 @@ __device__ __forceinline__ void sum_products(const ResidualArguments& args) {
 }
 
 struct MeasureArguments {
-    const double2* partials;  // as of ResidualArguments
+    const double2* partials;  // as in ResidualArguments
     const void* x;
     const char* b;      // (n, columns), with any steps
     const int* info;    // getrf's: a column without a pivot, from 1 on, or 0

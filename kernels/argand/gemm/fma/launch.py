@@ -18,7 +18,7 @@ from argand.runtime.compile.loading import PendingKernel
 class FmaLaunch:
     """Computes out = alpha op(A) op(B) + beta C for arrays of these layouts, at any address.
 
-    Arguments as of `argand.gemm.sm80.launch.MmaLaunch`.
+    Arguments as in `argand.gemm.sm80.launch.MmaLaunch`.
     """
 
     def __init__(

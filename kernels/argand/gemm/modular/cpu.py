@@ -28,7 +28,7 @@ def product(
     dtype: npt.DTypeLike | None = None,
     check: bool = False,
 ) -> Array:
-    """Return a b for (m, k) and (k, n) of complex64 or complex128, exact but for three roundings.
+    """Return a b for (m, k) and (k, n) of complex64 or complex128, exact up to three roundings.
 
     Either may be the integers of its lines, of these moduli; ``dtype`` is the result's, by default
     that of a.

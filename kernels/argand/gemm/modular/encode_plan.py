@@ -53,7 +53,7 @@ class EncodePlan:
 
 
 def encode_threads(dtype: str, reading: Reading, *, wide: bool, proved: bool) -> int:
-    """Return the threads of a multiprocessor that encode, so many that none spills registers.
+    """Return the threads of a multiprocessor that encode: the most without spilled registers.
 
     ``wide`` says that integers have 64 bits, ``proved`` that the kernel works for a proof too.
     """
@@ -72,7 +72,7 @@ def norm_threads(*, along_k: bool) -> int:
 
 
 def clustered(k_blocks: int) -> tuple[int, int] | None:
-    """Return a cluster's CTAs for lines of so many blocks, and a CTA's blocks; None: too long."""
+    """Return a cluster's CTAs for lines of ``k_blocks``, and a CTA's blocks; None: too long."""
     for blocks in (1, 2):
         if k_blocks <= blocks * PORTABLE_CLUSTER:
             return -(-k_blocks // blocks), blocks
@@ -80,11 +80,11 @@ def clustered(k_blocks: int) -> tuple[int, int] | None:
 
 
 def clustered_bytes(item: int, blocks: int) -> int:
-    """Return the shared memory of a CTA for so many blocks of `ACROSS_BYTES`, with norms."""
+    """Return the shared memory of a CTA for ``blocks`` blocks of `ACROSS_BYTES`, with norms."""
     lines = ACROSS_BYTES // item
     return lines * ((blocks * NORM_BLOCK + 1) * item + 8 * blocks)
 
 
 def whole_line_bytes(item: int, k_blocks: int, buffers: int) -> int:
-    """Return the shared memory of a CTA that holds lines of so many blocks, and their norms."""
+    """Return the shared memory of a CTA that holds lines of ``k_blocks`` and their norms."""
     return k_blocks * (buffers * NORM_BLOCK * item + 8)

@@ -181,7 +181,7 @@ class OperandLaunch:
         return KernelLaunch(kernel, members, reads=reads, writes=writes)
 
     def _encode_blocks(self, products: int, lines: int, k_blocks: int) -> int:
-        """Return the CTAs that encode so many lines of each product."""
+        """Return the CTAs that encode ``lines`` lines of each product."""
         plan, item = self._plan, self._x.item
         if plan.reading == "whole lines":
             every, resident = products * lines, plan.resident or 1

@@ -27,7 +27,7 @@ class PackedPlanes:
 
     Attributes:
         memory: planes of all products, then the exponents of their lines.
-        layout: lines by k, as of an array; its strides are not those of planes.
+        layout: lines by k, as for an array; its strides are not those of planes.
         dtype: the type of the operand, complex64 or complex128.
         batch_shape: its leading axes.
         form: what launches depend on besides, for the call cache.

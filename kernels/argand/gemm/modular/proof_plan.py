@@ -42,7 +42,7 @@ END_PROOF_ARGUMENTS: Fields = (("const uint64*", "sums"), ("void*", "result"), (
 
 
 def image_warps(outs: int, terms: int, *, lanes_sum: bool) -> int:
-    """Return the warps of a product of a matrix and a vector, of so many sums of so many terms."""
+    """Return the warps of a matrix times a vector: ``outs`` sums of ``terms`` terms each."""
     sums, each = (LANES_SUMS, LANES_TERMS) if lanes_sum else (OWN_SUMS, OWN_TERMS)
     return -(-outs // sums) * -(-terms // each)
 

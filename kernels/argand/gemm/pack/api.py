@@ -29,13 +29,13 @@ def pack(
     """Prepare an operand that many products share, so that each `gemm` need not do it again.
 
     Args:
-        x: an operand as of `argand.gemm`: complex or real ``(..., rows, columns)`` of any strides,
+        x: an operand as in `argand.gemm`: complex or real ``(..., rows, columns)`` of any strides,
             `Pairs`, or a NumPy structured array of r and i. What it holds now is packed; later
             changes do not show.
         precision, rounding: the precision and the rounding of the products.
         side: ``a`` for a left operand, ``b`` for a right one.
         op: the op of x, as ``op_a`` and ``op_b`` of `argand.gemm`; the products take it with op N.
-        kernels: the family of the products' kernels, as of `argand.gemm`. Only ``wgmma`` multiplies
+        kernels: the family of the products' kernels, as in `argand.gemm`. Only ``wgmma`` multiplies
             planes; for the others a copy alone is kept. Both multiply those of moduli.
 
     Returns:

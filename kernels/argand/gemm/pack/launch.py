@@ -191,7 +191,7 @@ class PackLaunch:
         self.kernel(members)
 
     def addresses(self, sources: Sequence[BaseAddress]) -> dict[str, Address]:
-        """Return the addresses in the pack kernel's arguments, but for the absmax kernel's."""
+        """Return the addresses in the pack kernel's arguments, without the absmax kernel's."""
         found = {}
         for i, (source, output) in enumerate(zip(sources, self._outputs, strict=True)):
             found[f"x_{i}"] = Address(source)

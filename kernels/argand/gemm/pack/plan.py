@@ -89,7 +89,7 @@ def panel_fill(precision: Precision, rows: int, k: int) -> float:
 
 
 def scaled_blocks(precision: Precision, rows: int, k: int) -> int:
-    """Return the blocks that pack a matrix of so many rows of k, which are scaled."""
+    """Return the blocks that pack a matrix of ``rows`` scaled rows of k."""
     pitch = pitch_of(k)
     plan = PackPlan(rows=panel_rows(precision, half_source=False, pitch=pitch))
     return plan.panels(rows, 1) * -(-pitch // plan.tile_k)

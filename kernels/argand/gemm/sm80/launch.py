@@ -164,7 +164,7 @@ def _traits(x: Layout) -> OperandTraits:
 def argument_values(
     problem: GemmProblem, left: Layout, right: Layout, c: Layout, out: Layout
 ) -> dict[str, Any]:
-    """Return the members of a launch's arguments but for ``first_batch``, with addresses of 0."""
+    """Return the members of a launch's arguments without ``first_batch``, with addresses of 0."""
     conjugated = [op == "C" for op in (problem.op_a, problem.op_b)]
     return {
         "a": 0, "b": 0, "c": 0, "out": 0, "a_absmax": 0, "b_absmax": 0, "partials": 0, "arrived": 0,

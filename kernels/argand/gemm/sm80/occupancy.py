@@ -47,7 +47,7 @@ def _by_memory(plan: MmaPlan, k: int) -> int:
 
 
 def launched_bytes(plan: MmaPlan, k: int, blocks: int, sm_count: int, arch: Arch) -> int:
-    """Return the shared memory of a block in a launch of so many.
+    """Return the shared memory of a block in a launch of ``blocks`` blocks.
 
     Blocks are not spread over the multiprocessors: where memory has room for more than are needed,
     those that the call before leaves first take more than others. So on Hopper a block takes so

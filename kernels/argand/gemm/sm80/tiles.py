@@ -68,7 +68,7 @@ def mma_tiles(precision: Precision, arch: Arch) -> tuple[MmaPlan, ...]:
 
 
 def one_tile_of(precision: Precision, arch: Arch, rows: int) -> tuple[MmaPlan, ...]:
-    """List the tiles that are of a triangle of so many rows alone.
+    """List the tiles that only a triangle of ``rows`` rows takes.
 
     80 rows of two terms are slower than smaller tiles. At 16 bits, and before Hopper, registers for
     two blocks would spill. Where a warp has all of it, groups of warps share k.

@@ -154,7 +154,7 @@ def _division(product: _Product) -> TileDivision:
 
 
 def _whole_tiles(product: _Product, whole: int, store: float) -> float:
-    """Return the seconds in which a block computes so many tiles, and stores each in ``store``."""
+    """Return the seconds in which a block computes ``whole`` tiles and stores each in ``store``."""
     _, plan, question, sm_count, *_ = product
     precision, sizes, tiles = question.precision, question.sizes, product.tiles
     direct = stores_directly(plan, precision, sizes.n)
@@ -196,7 +196,7 @@ def _split_tiles(product: _Product, division: TileDivision) -> tuple[float, floa
 
 
 def _seconds_of_k(product: _Product, blocks: int, *, different_k: bool) -> float:
-    """Return the seconds of a tile for one k, one of so many blocks, at different k or not."""
+    """Return the seconds of a tile for one k in one of ``blocks`` blocks, at different k or not."""
     _, plan, question, *_ = product
     precision, k = question.precision, question.sizes.k
     copies = question.sizes.batch if product.x.batched else 1

@@ -163,7 +163,7 @@ class WgmmaLaunch:
         return -(-self._num_k_tiles // self._problem.split_k_slices)
 
     def _arguments(self, c: Layout, spill: Layout) -> dict[str, float]:
-        """Return the kernel's arguments, with addresses of 0, but for packing and throttle."""
+        """Return the kernel's arguments with addresses of 0, without packing and throttle."""
         problem, division, out = self._problem, self.division, self._out
         return {
             "c": 0, "out": 0, "spill": 0, "x_descale": 0, "y_descale": 0,

@@ -49,7 +49,7 @@ def seconds_of_k(
     plan: WgmmaPlan, precision: Precision, rows: int, k: int, blocks: int, *, different_k: bool,
     from_memory: bool,
 ) -> float:  # fmt: skip
-    """Return the time of a tile for one k of ``rows`` by k, one of so many blocks.
+    """Return the time of a tile for one k of ``rows`` by k, in one of ``blocks`` blocks.
 
     Products, loads and accesses of shared memory hide each other, but where two take equally long,
     and warps that read and round rows one by one hide less. One warpgroup that rounds has no other

@@ -117,7 +117,7 @@ class WgmmaPlan:
         return SPILL_COLUMNS if self.block_n % SPILL_COLUMNS == 0 else SPILL_COLUMNS // 2
 
     def covers_triangle(self, rows: int) -> bool:
-        """Return whether tiles cover a triangle of so many rows.
+        """Return whether tiles cover a triangle of ``rows`` rows.
 
         Square ones do; a higher one does alone, where no square one of a warpgroup would.
         """

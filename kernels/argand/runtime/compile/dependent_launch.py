@@ -1,6 +1,6 @@
 """Programmatic dependent launch (sm_90): a kernel begins while the one before it ends.
 
-Every kernel of ours begins with `WAIT_FIRST`, but for a product by wgmma behind the packing of its
+Every kernel of ours begins with `WAIT_FIRST`, except a product by wgmma behind the packing of its
 own operands (``begins_early`` of `argand.gemm.sm90.launch`), which waits before it reads what that
 wrote. One that is launched so (`runtime.driver.launch_config`), or follows by an edge of a graph,
 takes its multiprocessors as soon as all blocks of the one before have ended or have said that they

@@ -224,7 +224,7 @@ def _positional(checked: Callable[..., Any]) -> tuple[str, ...]:
 
 
 def _as(checked: Callable[..., Any], call: Callable[..., Any]) -> Callable[..., Any]:
-    """Return ``call`` with the name, the text and the signature of ``checked`` but for its key."""
+    """Return ``call`` with the name, the text and the signature of ``checked``, without its key."""
     update_wrapper(call, checked)
     whole = inspect.signature(checked)
     _, *parameters = whole.parameters.values()

@@ -30,7 +30,7 @@ _KEPT = _Kept()
 def with_conjugates(step: Callable[..., object], x: Array, *others: Any) -> None:
     """Call ``step(conjugates, x, *others)``; the conjugates of x are gone after it.
 
-    A call within the step, as of a signal's handler, has other memory.
+    A call within the step, such as one by a signal's handler, has other memory.
     """
     if not LEAST_KEPT_BYTES <= x.nbytes <= _MOST_KEPT_BYTES:
         step(np.conjugate(x), x, *others)

@@ -46,7 +46,7 @@ def unset_members(fields: Fields, values: Mapping[str, Any]) -> tuple[dict[str, 
 
 
 class Arguments:
-    """A structure whose members are fixed but for some 64-bit ones, such as addresses.
+    """A structure whose members are fixed except some 64-bit ones, such as addresses.
 
     ``later`` are members without a value that `set` gives one. Raises KeyError for any other member
     without a value.

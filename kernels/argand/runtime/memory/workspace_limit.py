@@ -97,7 +97,7 @@ _HELD = _Held()
 
 @contextmanager
 def workspace_limit(nbytes: int | None) -> Iterator[None]:
-    """Have calls of all threads take at most so many bytes of workspace within the context.
+    """Have calls of all threads take at most ``nbytes`` of workspace within the context.
 
     Workspace is memory on a GPU that a call takes beside its operands and its result: packed
     operands, partial sums, intermediate results. Within the limit products, Hermitian products,
@@ -142,7 +142,7 @@ def allowed_workspace() -> int | None:
 
 @contextmanager
 def holding(nbytes: int, what: str) -> Iterator[None]:
-    """Allow this thread so many bytes less, which a call holds while it makes those within.
+    """Allow this thread ``nbytes`` less, which a call holds while it makes those within.
 
     No call cache may keep these, since its keys have the whole limit. Raises WorkspaceError, which
     names ``what``, where they need more than is left.

@@ -22,7 +22,7 @@ struct ReduceModulus {
     uint32 weights;  // bytes 256^j mod p: of the sum's bytes
     uint32 offset;   // bits of 2^23, plus what makes the sum's bias 0 modulo p and z positive
     uint32 minus_p;
-    float reciprocal, correction;  // as of EncodeModulus
+    float reciprocal, correction;  // as in EncodeModulus
 };
 
 // How residues of C' become C' itself: `rest` are the words of P / p, the least first; `real` and

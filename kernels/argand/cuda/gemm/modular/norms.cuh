@@ -238,7 +238,7 @@ __device__ __forceinline__ int warp_exponent(const uint64* norms, int count, int
 struct ExponentArguments {
     const uint64* norms;  // (batches, blocks of k, lines)
     int* exponents;       // (batches, lines)
-    uint64 limit;         // as of EncodeArguments
+    uint64 limit;         // as in EncodeArguments
     int lines, k_blocks, limit_shift;
 };
 
