@@ -18,16 +18,11 @@ from argand.hermitian.cpu_finite import has_finite_pivots, is_finite
 from argand.hermitian.cpu_posv import each_by_posv, overlapping_starts
 from argand.runtime.cpu.scipy_blas import on_one_core
 from argand.runtime.cpu.scipy_routines import lapack
-from argand.runtime.cpu.threads import on_all_cores
 
-_LEAST_ROWS = 2048
-"""Rows of all systems of a thread that take longer than it takes to start one."""
-_LEAST_CHUNK = 128
-"""Fewest systems whose steps a thread takes together: enough to hide the cost of a step."""
-_CHUNK = 512
-"""Most systems whose steps a thread takes together."""
 _CHUNK_NUMBERS = 1 << 16
-"""Most numbers of their matrices and right-hand sides, which stay in a core's cache."""
+"""Most numbers of the matrices and right-hand sides whose steps are taken together, which stay in a
+core's cache. Threads take longer than one core: a step is so short that they wait for the
+interpreter."""
 _THREADED_ROWS = 32
 """Rows beyond which LAPACK takes threads by itself."""
 _THREADED_PRODUCTS = 1 << 21
@@ -49,8 +44,7 @@ def prepared(r: Any, b: Any, dtype: str, leading: tuple[int, ...]) -> Solver:
     sides = (len(b), 1) if vector else b.shape[-2:]
     shape = leading + (b.shape if vector else sides)
     named, systems = r.ndim - 2, math.prod(leading)
-    shares = max(1, min(available_cores(), systems // _LEAST_CHUNK))
-    way = fastest(systems, sides[0], sides[1], dtype, shares)
+    way = fastest(systems, sides[0], sides[1], dtype)
     some = min(systems, _step(systems, *sides)) if way == "steps" else systems
     any_at_all = min(*sides, systems) > 0
     at_once = some == systems and any_at_all
@@ -89,11 +83,9 @@ def prepared(r: Any, b: Any, dtype: str, leading: tuple[int, ...]) -> Solver:
 
 
 def _step(systems: int, n: int, columns: int) -> int:
-    """Return how many systems a thread solves at a time in steps."""
+    """Return how many systems are solved at a time in steps."""
     n = max(n, 1)  # of empty systems
-    most = min(_CHUNK, _CHUNK_NUMBERS // (n * (n + columns)))
-    least = max(_LEAST_CHUNK, _LEAST_ROWS // n)
-    chunks = -(-systems // max(min(-(-systems // available_cores()), most), least))
+    chunks = -(-systems // max(1, _CHUNK_NUMBERS // (n * (n + columns))))
     return -(-systems // max(chunks, 1))
 
 
@@ -125,12 +117,10 @@ def _solved(r: Any, b: Any, how: Solver | None, step: int) -> tuple[Any, Any]:
         return _solved_apart(r, b)
     x, rows = np.empty(b.shape, b.dtype), np.zeros(systems, np.int32)
 
-    def work(first: int) -> None:
+    for first in overlapping_starts(systems, step):
         some = slice(first, first + step)
         found = how(r[some], b[some])
         x[some], rows[some] = _solved_apart(r[some], b[some]) if found is None else (found, 0)
-
-    on_all_cores(work, overlapping_starts(systems, step))
     return x, rows
 
 

@@ -46,11 +46,11 @@ _PAIRS = 4.0, 3.3e-3, 1.41e-2
 """Times as `_Times.band`, of systems of 2 rows."""
 
 
-def fastest(systems: int, n: int, columns: int, dtype: str, shares: int) -> Way:
-    """Return the fastest way, where steps take ``shares`` cores and the others one."""
+def fastest(systems: int, n: int, columns: int, dtype: str) -> Way:
+    """Return the way that takes the least time."""
     times, square, sides = _TIMES[dtype], n * n, n * columns
     row, arithmetic = times.steps
-    steps = row * n + systems * arithmetic * square * (n / 6 + columns) / shares
+    steps = row * n + systems * arithmetic * square * (n / 6 + columns)
     start, call, by_square, by_side = times.calls
     calls = start + systems * (call + by_square * square + by_side * sides)
     start, by_square, by_side = times.band if n > 2 else _PAIRS

@@ -130,7 +130,7 @@ def test_steps_leave_pivots_far_from_one_to_lapack(
     """Residuals are within the bound: reciprocals of pivots are not below the normal numbers."""
     scale = 2.0 ** (exponent if dtype == "complex64" else 10 * exponent)
     r, b = covariances(rng, 300, n=3, dtype=dtype), wide_normal(rng, 300, 3, 2).astype(dtype)
-    assert cpu_choice.fastest(300, 3, 2, dtype, 1) == "steps"
+    assert cpu_choice.fastest(300, 3, 2, dtype) == "steps"
     scaled = (r * scale).astype(dtype)
     solve = cpu_batched.together(300, 3, 2, dtype)
     assert solve(scaled, b) is None
@@ -144,7 +144,7 @@ def test_steps_keep_systems_and_right_hand_sides_apart(
     rng: np.random.Generator, dtype: str
 ) -> None:
     r, b = covariances(rng, 300, n=5, dtype=dtype), wide_normal(rng, 300, 5, 4).astype(dtype)
-    assert cpu_choice.fastest(300, 5, 4, dtype, 1) == "steps"
+    assert cpu_choice.fastest(300, 5, 4, dtype) == "steps"
     x = solve_hermitian(r, b)
     b[7, 2, 1] = np.inf
     found = solve_hermitian(r, b)
@@ -159,7 +159,7 @@ def test_steps_keep_systems_and_right_hand_sides_apart(
     (8, 0, 3, "band"), (0, 3, 1, "band"),
 ])  # fmt: skip
 def test_a_way_is_estimated(systems: int, n: int, columns: int, way: str, dtype: str) -> None:
-    assert n * systems == 0 or cpu_choice.fastest(systems, n, columns, dtype, 1) == way
+    assert n * systems == 0 or cpu_choice.fastest(systems, n, columns, dtype) == way
     assert solve_hermitian(
         np.broadcast_to(np.eye(n, dtype=dtype), (systems, n, n)), np.ones((systems, n, columns))
     ).shape == (systems, n, columns)
@@ -171,7 +171,7 @@ def test_few_systems_by_posv_by_its_address(
     rng: np.random.Generator, systems: int, n: int, dtype: str
 ) -> None:
     """Residuals are within the bound; what is above a diagonal is not read."""
-    assert n == 1 or cpu_choice.fastest(systems, n, 3, dtype, 1) == "calls"
+    assert n == 1 or cpu_choice.fastest(systems, n, 3, dtype) == "calls"
     r, b = (
         covariances(rng, systems, n=n, dtype=dtype),
         wide_normal(rng, systems, n, 3).astype(dtype),
