@@ -9,8 +9,8 @@ from benchmarks.harness.recorded import plain_rows
 from tools.docs.shown import rounded
 from workflow.tables.readable import Column, markdown_table, number
 
-_OURS = ("argand", "cublas", "unfused")
-"""Implementations whose times stand beside others'; ``cublas`` is `argand.herk` at fp32."""
+_OURS = ("argand", "unfused")
+"""Implementations whose times stand beside others'."""
 _Row = dict[str, str]
 
 
@@ -19,7 +19,7 @@ def _milliseconds(text: str) -> str:
 
 
 _TIME = Column("time_us", "time (ms)", _milliseconds, numeric=True)
-_WHO = Column("implementation", "implementation"), Column("precision", "precision")
+_WHO = (Column("precision", "precision"),)
 _SIZES, _SAMPLES = Column("shape", "sizes"), Column("kind", "samples")
 _RATE = Column("tflops", "TFLOP/s", rounded, numeric=True)
 _BYTES = Column("gbytes_per_s", "GB/s", rounded, numeric=True)
@@ -28,39 +28,31 @@ _OVER_BOUND = Column("over_bound", "error over bound", rounded, numeric=True)
 
 
 def _given(
-    file: str, *columns: Column, beside: Mapping[str, Sequence[str]], earlier: Mapping[str, str],
-    who: Sequence[Column] = _WHO,
-) -> Callable[[Path], str]:  # fmt: skip
-    """Return a table of a file that `benchmarks.sweep --sizes` wrote.
+    file: str, *columns: Column, beside: Mapping[str, Sequence[str]], who: Sequence[Column] = _WHO
+) -> Callable[[Path], str]:
+    """Return a table of our rows of a file that `benchmarks.sweep --sizes` wrote.
 
     Args:
         file: under docs/data/.
         columns: the columns of the sizes, then those behind ``who`` and the time.
         beside: the implementations whose time over ours a column shows, by its name.
-        earlier: what the file's columns are in one that a program of this operation alone wrote,
-            until 2026-11-30: by the name of today's column a text with its columns in braces.
     """
     first = [one for one in columns if one.field in ("shape", "kind")]
     shown = (*first, *who, _TIME, *(one for one in columns if one not in first))
 
     def table(data: Path) -> str:
-        rows = [_today(row, earlier) for row in plain_rows(data / file)]
-        for row in rows:
+        rows = [_derived(row) for row in plain_rows(data / file)]
+        ours = [row for row in rows if row["implementation"] in _OURS]
+        for row in ours:
             for name, others in beside.items():
                 row[name] = _over(rows, row, others)
-        return markdown_table(shown, rows)
+        return markdown_table(shown, ours)
 
     return table
 
 
-def _today(row: _Row, earlier: Mapping[str, str]) -> _Row:
-    """Return a row in the columns of a sweep, with the part of its floor that it reaches."""
-    if "time_us" not in row:
-        row |= {name: text.format(**row) for name, text in earlier.items()}
-        row["time_us"] = row["time_us_p50"]
-    if "bound" in row:
-        error = row.get("componentwise") or row["rel_frobenius"]
-        row["over_bound"] = str(float(error) / float(row["bound"]))
+def _derived(row: _Row) -> _Row:
+    """Return a row with what follows from its columns: passes, and the part of its floor."""
     row |= dict(one.split("=", 1) for one in row.get("measures", "").split())
     if row.get("of_copy"):
         row["passes"] = str(1 / float(row["of_copy"]))
@@ -73,8 +65,6 @@ def _over(rows: Sequence[_Row], row: _Row, others: Sequence[str]) -> str:
 
     It is of those of the same precision, where there are some.
     """
-    if row["implementation"] not in _OURS:
-        return ""
     case = [
         one for one in rows
         if one["implementation"] in others and one["time_us"]
@@ -94,15 +84,8 @@ def _readout(file: str) -> Callable[[Path], str]:
     lines = "× NumPy's lines"
     return _given(
         file, Column("kind", "what"), Column("passes", "passes", rounded, numeric=True),
-        _ratio(lines), _OVER_BOUND, beside={lines: ("numpy lines",)}, who=_WHO[:1],
-        earlier={"shape": "{qubits} qubits", "kind": "{call}", "over_bound": "{error}"},
+        _ratio(lines), _OVER_BOUND, beside={lines: ("numpy lines",)}, who=(),
     )  # fmt: skip
-
-
-_EARLIER_SPECTRA = {
-    "shape": "1 rows, {length} points, {overlap} shared", "kind": "{input}, mean of {average}",
-    "error": "{rel_frobenius}",
-}  # fmt: skip
 
 
 def _spectral_errors(data: Path) -> str:
@@ -114,7 +97,7 @@ def _spectral_errors(data: Path) -> str:
         _OVER_BOUND,
         Column("noise_floor_db", "noise floor (dB)", rounded, numeric=True),
     )
-    rows = [_today(row, _EARLIER_SPECTRA) for row in plain_rows(data / "cpu-spectrum.csv")]
+    rows = [_derived(row) for row in plain_rows(data / "cpu-spectrum.csv")]
     ours = [row for row in rows if row["implementation"] == "argand"]
     return markdown_table(columns, [row for row in ours if row["kind"].startswith("complex64")])
 
@@ -128,15 +111,12 @@ ARRAY_TABLES: dict[str, Callable[[Path], str]] = {
         _RATE,
         Column("of_real", "of cuBLAS's real product", rounded, numeric=True),
         _ratio(_FULL),
+        _ratio(_CUPY),
         Column("error", "error", rounded, numeric=True),
-        beside={_FULL: ("argand full", "cublas full")},
-        earlier={
-            "shape": "{batch}x{n}x{k}", "kind": "{input}", "of_real": "{fraction_of_real}",
-        },
+        beside={_FULL: ("argand full",), _CUPY: ("cupy",)},
     ),
     "h200-image": _given(
-        "h200-image.csv", _RATE, _ratio(_CUPY), _OVER_BOUND, beside={_CUPY: ("cupy",)},
-        earlier={"shape": "{antennas}", "kind": ""},
+        "h200-image.csv", _RATE, _ratio(_CUPY), _OVER_BOUND, beside={_CUPY: ("cupy",)}
     ),
     "h200-beam-power": _given(
         "h200-beam-power.csv",
@@ -145,33 +125,29 @@ ARRAY_TABLES: dict[str, Callable[[Path], str]] = {
         Column("of_floor", "of floor", rounded, numeric=True),
         _ratio(_ALONE),
         _ratio(_DETECTED),
+        _ratio(_CUPY),
+        _ratio(_TORCH),
         _OVER_BOUND,
-        beside={_ALONE: ("argand product",), _DETECTED: ("argand product, detected",)},
-        earlier={
-            "shape": "{channels} x {beams} x {antennas} x {samples} / {integrate}",
-            "kind": "{input}, {detect}", "over_bound": "{error}",
+        beside={
+            _ALONE: ("argand product",), _DETECTED: ("argand product, detected",),
+            _CUPY: ("cupy",), _TORCH: ("torch",),
         },
     ),
     "h200-hermitian": _given(
         "h200-hermitian.csv", _SIZES, _BYTES, _OF_COPY, _ratio(_TORCH), _OVER_BOUND,
         beside={_TORCH: ("torch",)},
-        earlier={"shape": "{systems}x{n}x{columns}", "kind": "{input}", "over_bound": "{error}"},
     ),
     "h200-readout": _readout("h200-readout.csv"),
     "cpu-readout": _readout("cpu-readout.csv"),
     "h200-channelise": _given(
         "h200-channelise.csv", _SIZES, _SAMPLES, _BYTES, _OF_COPY, _ratio(_CUPY), _OVER_BOUND,
         beside={_CUPY: ("cupy",)},
-        earlier={
-            "shape": "1 rows, {channels} channels x {taps} taps",
-            "kind": "{input}, oversampling {oversampling}", "over_bound": "{error}",
-        },
     ),
     "cpu-spectrum": _spectral_errors,
     "h200-spectrum": _given(
         "h200-spectrum.csv", _SIZES, _SAMPLES, _BYTES, _OF_COPY, _ratio(_CUPY),
         Column("error", "error", rounded, numeric=True),
-        beside={_CUPY: ("cupy",)}, earlier=_EARLIER_SPECTRA,
+        beside={_CUPY: ("cupy",)}, who=(Column("implementation", "implementation"), *_WHO),
     ),
 }  # fmt: skip
 """Tables by the names that pages call them."""

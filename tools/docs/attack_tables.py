@@ -2,37 +2,42 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from benchmarks.harness.recorded import plain_rows
+from tools.docs.shown import text_table
 from workflow.tables.readable import Column, markdown_table, number
 
-_PLANTED = (
-    *(Column(name, name) for name in ("kind", "reference", "precision")),
-    Column("cases", "cases", numeric=True),
-    Column("unproven", "not provable", numeric=True),
-    *(Column(name, name, numeric=True) for name in ("failed", "tries", "caught")),
-    *(
-        Column(name, heading, numeric=True)
-        for name, heading in (
-            ("largest", "d, largest"), ("typical", "d, typical"), ("random", "d, random"),
-            ("whole", "d, all"),
-        )
-    ),
-    Column("missed", "missed"),
-)  # fmt: skip
+_PLACES = ("largest", "typical", "random")
 
 
 def planted_table(data: Path) -> str:
     """Return the table of planted errors that verification catches: `benchmarks.planted`.
 
-    A result at a precision that proves nothing about any of the cases has no numbers of catches.
+    A line has a kind by one way of reference, a column a precision.
     """
-    rows = plain_rows(data / "planted.csv")
-    for row in rows:
-        names = [part.rpartition(" of ")[0].rpartition(" ")[0] for part in _parts(row["missed"])]
-        row["missed"] = "not provable" if row["unproven"] == row["cases"] else ", ".join(names)
-    return markdown_table(_PLANTED, rows)
+    lines: dict[tuple[str, str], dict[str, str]] = {}
+    missed: dict[tuple[str, str], dict[str, None]] = {}
+    for row in plain_rows(data / "planted.csv"):
+        key = row["kind"], row["reference"]
+        line = lines.setdefault(key, {"kind": key[0], "reference": key[1], "cases": row["cases"]})
+        line[row["precision"]] = _caught(row)
+        names = (part.rpartition(" of ")[0].rpartition(" ")[0] for part in _parts(row["missed"]))
+        missed.setdefault(key, {}).update(dict.fromkeys(names))
+    for key, line in lines.items():
+        line["missed at some precision"] = ", ".join(missed[key]) or "–"
+    return text_table(list(lines.values()), "kind", "reference", "missed at some precision")
+
+
+def _caught(row: Mapping[str, str]) -> str:
+    """Return the least d of the three places, and where errors were missed how many were caught."""
+    if row["unproven"] == row["cases"]:
+        return "not provable"
+    depths = [row[place] for place in _PLACES]
+    depth = min(depths, key=float) if all(depths) else "–"
+    caught, tries = int(row["caught"]), int(row["tries"])
+    return depth if caught == tries else f"{depth} ({100 * caught // tries} %)"
 
 
 _EXCEEDANCES = ("cases", "exceeded", "unproven", "largest", "median_ratio")
