@@ -108,7 +108,7 @@ def refuse_geocentric(there: Mapping[str, Coordinate]) -> None:
 
 
 def unresolved(place: Array, hertz: Array) -> str:
-    """Return a remark on an array that is far smaller than a wavelength, "" of any other.
+    """Return a remark on an array that is far smaller than a wavelength, "" for any other.
 
     Args:
         place: (antennas, 2 or 3) in m.
@@ -126,7 +126,7 @@ def unresolved(place: Array, hertz: Array) -> str:
 
 
 def mirrored(there: Mapping[str, Coordinate]) -> str:
-    """Return a remark on directions of samples whose frequencies fall, "" of any others.
+    """Return a remark on directions of samples whose frequencies fall, "" for any others.
 
     Files do not say whether a receiver has reversed a spectrum, and with it conjugated phases, or
     a recorder has put channels into this order.
@@ -141,7 +141,7 @@ def mirrored(there: Mapping[str, Coordinate]) -> str:
 
 
 def added_twice(there: Mapping[str, Coordinate]) -> str:
-    """Return a remark on a sum over channels that overlap, "" of any others."""
+    """Return a remark on a sum over channels that overlap, "" for any others."""
     if OVERLAPPING not in there["frequency"].long_name:
         return ""
     return (
@@ -151,7 +151,7 @@ def added_twice(there: Mapping[str, Coordinate]) -> str:
 
 
 def incoherent(there: Mapping[str, Coordinate], farthest: float = 1.0) -> str:
-    """Return a remark on samples whose channels are too wide for an array, "" of any others.
+    """Return a remark on samples whose channels are too wide for an array, "" for any others.
 
     A wave that arrives at two antennas by delays t apart has the part sinc(t / step) of its
     correlation, for samples a step apart of noise as wide as their channel.
@@ -189,6 +189,6 @@ def _is_place(there: Mapping[str, Coordinate], name: str) -> bool:
 
 
 def of_directions(there: Mapping[str, Coordinate]) -> str:
-    """Return a remark on the directions of `steered` weights, "" of nothing."""
+    """Return a remark on the directions of `steered` weights, "" if there is none."""
     close = unresolved(there["antenna_position"].values, in_hz_or_m(there, "frequency"))
     return "; ".join(filter(None, (close, mirrored(there))))

@@ -74,7 +74,7 @@ def coordinates_of(
 def perhaps_turned(shape: tuple[int, ...]) -> str:
     """Return a remark on unnamed voltages (..., antenna, time) of more antennas than times.
 
-    It is "" of others. Arrays of a recorder have most often time first.
+    It is "" for others. Arrays of a recorder have most often time first.
     """
     antennas, times = shape[-2:]
     if antennas <= times:

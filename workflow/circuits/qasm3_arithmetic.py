@@ -58,7 +58,7 @@ FUNCTIONS: dict[str, tuple[int, Callable[..., Any]]] = {
 
 
 def number_of(node: object, values: Mapping[str, Number]) -> Number | None:
-    """Return the value of an expression of numbers and constants, None of any other."""
+    """Return the value of an expression of numbers and constants, None for any other."""
     from openqasm3 import ast
 
     if isinstance(node, ast.IntegerLiteral | ast.FloatLiteral | ast.BooleanLiteral):
@@ -78,7 +78,7 @@ def number_of(node: object, values: Mapping[str, Number]) -> Number | None:
 
 
 def _result(node: ast.Expression, name: str, given: list[Number | None]) -> Number | None:
-    """Return the result of an operator or a function; None of what is not known here."""
+    """Return the result of an operator or a function; None for what is not known here."""
     numbers = [one for one in given if one is not None]
     if name not in (known := OPERATORS | FUNCTIONS) or len(numbers) < len(given):
         return None

@@ -87,7 +87,7 @@ class _Loops:
 
 
 def _looped(statement: object, values: Mapping[str, Number]) -> Sequence[int] | None:
-    """Return the values of a loop's variable; None of what is no loop over constant integers."""
+    """Return the values of a loop's variable; None for what is no loop over constant integers."""
     from openqasm3 import ast
 
     if not isinstance(statement, ast.ForInLoop) or any(

@@ -128,7 +128,7 @@ def _check(numbers: Sequence[int | None], least: int, size: int, node: object) -
 
 
 def _range(given: ast.RangeDefinition, size: int) -> list[int] | None:
-    """Return the indices of a range, counted from 0, both ends with it; None of no constants."""
+    """Return the indices of a range, counted from 0, both ends with it; None without constants."""
 
     def value(node: object, default: int) -> int | None:
         return default if node is None else whole(node, is_angle=False)

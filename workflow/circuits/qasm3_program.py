@@ -68,7 +68,7 @@ def check_divisions(part: object) -> None:
 
 
 def whole(node: object, *, is_angle: bool = True) -> int | None:
-    """Return the value of an expression of integers, None of any other.
+    """Return the value of an expression of integers, None for any other.
 
     A quotient drops its remainder; where it is part of an angle that is a ValueError.
     """

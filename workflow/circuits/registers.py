@@ -21,7 +21,7 @@ def registers_of(circuit: QuantumCircuit) -> dict[str, Any]:
     """Return names and sizes of registers, and the qubit that each classical bit is measured of.
 
     They are attributes of what is staged: ``registers`` of qubits, where there are several, and
-    ``classical_registers`` and ``measured`` where something is measured: -1 of a bit into which
+    ``classical_registers`` and ``measured`` where something is measured: -1 for a bit into which
     nothing is, of one into which two are the last.
     """
     found: dict[str, Any] = {}

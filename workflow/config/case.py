@@ -114,7 +114,7 @@ class Case(Model):
 
     @property
     def lets_nonfinite_in(self) -> bool | None:
-        """Whether NaN and Inf of an input are let in; None of a kind that never does."""
+        """Whether NaN and Inf of an input are let in; None for a kind that never does."""
         return None if self.needs_finite else self.allow_nonfinite
 
     def check_sizes_or_input(self, sizes: Sequence[str], drawn: Sequence[str] = ()) -> None:

@@ -58,7 +58,7 @@ class Directions(Model):
         return 2 * half / max(1, self.n - 1)
 
     def coarseness(self, across_m: float, highest_hz: float) -> str:
-        """Return a remark on a grid coarser than an array resolves, "" of any other.
+        """Return a remark on a grid coarser than an array resolves, "" for any other.
 
         An array of ``across_m`` from end to end sees a source as wide as the wavelength over that:
         halfway between neighbours that are as far apart, each axis has lost 4 dB of it.

@@ -32,7 +32,7 @@ def is_text(dataset: h5py.Dataset) -> bool:
 def is_of_letters(dataset: h5py.Dataset, length: int | None) -> bool:
     """Return whether a dataset has names letter by letter, as netCDF's and MATLAB's char arrays.
 
-    Rows of netCDF's are as many as the axis has entries (``length``, None of any): one row may be
+    Rows of netCDF's are as many as the axis has entries (``length``, None for any): one row may be
     the names of single letters.
     """
     try:

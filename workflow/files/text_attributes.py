@@ -39,7 +39,7 @@ def unit_of(dataset: h5py.Dataset) -> str:
 
 
 def unit_of_parts(datasets: Sequence[h5py.Dataset], key: str) -> str:
-    """Return the unit that a dataset says, or those of real and imaginary parts; "" of none.
+    """Return the unit that a dataset says, or those of real and imaginary parts; "" if none.
 
     Raises InputError, which begins with ``key``, for parts of two units, and where one of two parts
     is in a unit of angles and the other is not, or one is in decibels: those are amplitudes and

@@ -13,7 +13,7 @@ from workflow.files.virtual_spaces import Box, bounds_of, is_unlimited
 
 
 def unwritten(dataset: h5py.Dataset, box: Box) -> str:
-    """Return how much of a box of a dataset was never written, and what stands there; "" of none.
+    """Return how much of a box of a dataset was never written, and what stands there; "" if none.
 
     A recorder that stopped, or an array that was made and never filled, reads as zeros. A virtual
     dataset lacks what its sources lack, and what is in none of them.

@@ -69,7 +69,7 @@ def date_in(long_name: str) -> str:
 
 
 def julian_date(date: str) -> float | None:
-    """Return the Julian date of a date in ISO 8601 and UTC; None of another text."""
+    """Return the Julian date of a date in ISO 8601 and UTC; None for another text."""
     start = _nanoseconds(date)
     return None if start is None else _UNIX_EPOCH + start / _DAY
 
@@ -98,7 +98,7 @@ def resolution(date: str) -> float:
 
 
 def _nanoseconds(date: str) -> int | None:
-    """Return a date, in ISO 8601 and UTC or Julian, as ns since 1970; None of another text."""
+    """Return a date, in ISO 8601 and UTC or Julian, as ns since 1970; None for another text."""
     if julian := _JULIAN.fullmatch(date):
         fraction = int(julian[2].ljust(12, "0")) * _DAY // 10**12
         return (2 * int(julian[1]) - int(2 * _UNIX_EPOCH)) * _DAY // 2 + fraction

@@ -40,7 +40,7 @@ def dimension_names(dataset: h5py.Dataset) -> list[str] | None:
     """Return the names of a dataset's axes in small letters; None where none has one.
 
     They are labels, or the names of dimension scales, or those of an attribute (`_LISTS`), in the
-    words of operands, and "" of an axis without a name.
+    words of operands, and "" for an axis without a name.
     """
     found = _names(dataset)
     return found and [in_own_words(name) for name in found]

@@ -92,7 +92,7 @@ def read_operand(source: FileInput, operand: Operand) -> Array:
 
 
 def never_written(source: FileInput, operand: Operand) -> str:
-    """Return which selected parts of an operand's datasets were never written; "" of none."""
+    """Return which selected parts of an operand's datasets were never written; "" if none."""
     with opened(source.path) as file:
         found = InputOperand(file, source, operand)
         box = [range(axis.span.start, axis.span.stop) for axis in found.picked.axes]

@@ -38,7 +38,7 @@ def count_nonfinite(array: Array) -> tuple[int, int]:
 
 
 def make_zero(data: Array) -> str:
-    """Make NaN 0, in place, and return the number of NaN and that of all values; "" of none.
+    """Make NaN 0, in place, and return the number of NaN and that of all values; "" if none.
 
     A complex value is NaN where either part is.
     """

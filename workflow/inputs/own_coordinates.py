@@ -124,7 +124,7 @@ def selected_before(file: h5py.File, dataset: h5py.Dataset) -> dict[str, tuple[s
 
 
 def _group_of_product(dataset: h5py.Dataset) -> h5py.Group | None:
-    """Return the group that has what stands beside a product of Argand's; None of other datasets.
+    """Return the group that has what stands beside a product of Argand's; None for other datasets.
 
     The product has a second name in the root group.
     """

@@ -40,7 +40,7 @@ class PickedAxis:
 
     @property
     def length(self) -> int:
-        """Number of entries taken, 1 of an axis that the result lacks."""
+        """Number of entries taken, 1 for an axis that the result lacks."""
         return len(self.entries) if self.kept else 1
 
     @property

@@ -122,7 +122,7 @@ def _is_scalar(value: object) -> bool:
 
 
 def _value(stored: Any) -> Value | None:
-    """Return a stored value as what JSON and HDF5 have, lists as text; None of what is neither."""
+    """Return a stored value as what JSON and HDF5 have, lists as text; None for what is neither."""
     values = np.ravel(np.asarray(stored)).tolist()
     if len(values) != 1:
         return str(values) if values else None

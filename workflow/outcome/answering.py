@@ -116,7 +116,7 @@ def write_answers(
 
 
 def data_of(case: Case, errors: Mapping[str, str] = MappingProxyType({})) -> str:
-    """Return the files, arrays and products that a workload is computed of; empty of drawn data.
+    """Return the files, arrays and products that a workload is computed of; empty for drawn data.
 
     ``errors`` are those of products, by workload; errors of what is made of them leave them out.
     """

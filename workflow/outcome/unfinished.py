@@ -39,7 +39,7 @@ class Files:
         limits, accuracy: the figures of the rule draw_study.
         sweeps: the figures of the rule draw_sweep, by the name of the swept workload.
         answer: the files of the rule answer, by their names there.
-        growth: the records of a study that grades; empty of another.
+        growth: the records of a study that grades; empty for another.
         logs: the folder of the jobs' logs.
     """
 

@@ -30,7 +30,7 @@ _LONGEST, _MOST_BYTES = 64, 4096
 def turned_metres(
     file: h5py.File, what: str, rows: int, header: Callable[[h5py.File, str, int], Array]
 ) -> Array | None:
-    """Return (rows,) the metres of w in the phase of each row of a UVH5 file; None of none.
+    """Return (rows,) the metres of w in the phase of each row of a UVH5 file; None if it has none.
 
     Args:
         file: the open file.

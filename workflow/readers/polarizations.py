@@ -45,7 +45,7 @@ def in_turn(codes: Sequence[int]) -> Array:
 
 
 def feeds_of(coordinates: Mapping[str, Coordinate], name: str) -> tuple[str, ...] | None:
-    """Return the names along a coordinate in small letters, each once; None of numbers or none.
+    """Return the names along a coordinate in small letters, each once; None for numbers or none.
 
     Circular feeds have one name, r or l, whatever the file calls them.
     """

@@ -200,7 +200,7 @@ def _counted_from(staged: Staged) -> str:
 
 
 def _selected_frequency(staged: Staged) -> Coordinate | None:
-    """Return the frequency of samples without an axis of it; None of sums over times.
+    """Return the frequency of samples without an axis of it; None for sums over times.
 
     Powers and visibilities change at frequencies that are no offsets from a wave's.
     """

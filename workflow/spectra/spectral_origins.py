@@ -69,7 +69,7 @@ def counted_from(staged: Staged, name: str, *, inverse: bool) -> tuple[str, Coor
 
 
 def first_entry(staged: Staged, *, inverse: bool) -> dict[str, Coordinate]:
-    """Return what stands at the first of the entries that are transformed; nothing of numbers.
+    """Return what stands at the first of the entries that are transformed; nothing for numbers.
 
     The transform in the other direction adds it again (`counted_from`). For an inverse transform it
     is the frequency that is 0 in the samples, kept where they differ. Where an axis of the same

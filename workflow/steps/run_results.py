@@ -49,7 +49,7 @@ def blank_result(workload: Workload, implementation: Implementation, device: Dev
 def computed(
     blank: Result, implementation: Implementation, staged: Staged, device: Device, read_us: float
 ) -> tuple[Result, Ready | None]:
-    """Return the result, and what is left to be timed; nothing of an empty one.
+    """Return the result, and what is left to be timed; nothing for an empty one.
 
     The data are those of `Implementation.proved` where there is one, whose error ends the job: a
     machine that computes wrongly does so at other precisions, where nothing proves it.

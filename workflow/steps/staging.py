@@ -58,7 +58,7 @@ def understood(staged: Staged) -> str:
 
 
 def along_in_words(name: str, one: Coordinate) -> str:
-    """Return the ends of what stands along one axis, with unit and date; "" of anything else."""
+    """Return the ends of what stands along one axis, with unit and date; "" for anything else."""
     if one.values.ndim != 1:
         return ""
     first, last = _ends(one.values.flat[0], one.values.flat[-1])
@@ -70,7 +70,7 @@ def along_in_words(name: str, one: Coordinate) -> str:
 
 
 def caveats(staged: Staged, remark: str = "") -> str:
-    """Return a remark on the data before a result is trusted, "" of nothing.
+    """Return a remark on the data before a result is trusted, "" if none.
 
     A ``remark`` of the workload stands first; then what was made 0, is lost or was never written,
     and what a file has along an axis that is no coordinate.

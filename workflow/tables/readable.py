@@ -188,7 +188,7 @@ def html_page(title: str, sections: Sequence[Section], banner: str = "") -> str:
 
 
 def html_banner(banner: str) -> str:
-    """Return a banner as HTML; nothing of an empty one."""
+    """Return a banner as HTML; nothing for an empty one."""
     return f'<p class="banner" role="note">{html.escape(banner)}</p>' if banner else ""
 
 

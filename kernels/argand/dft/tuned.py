@@ -33,7 +33,7 @@ class TunedDft:
 
     @property
     def plan(self) -> Plan | None:
-        """The plan; None of cuFFT."""
+        """The plan; None for cuFFT."""
         return plan_in(self.words)
 
     @staticmethod

@@ -137,7 +137,7 @@ def stage_items(radices: tuple[int, int], width: int) -> tuple[int, int]:
 
 
 def _shares(radix: int) -> int:
-    """Return the shares of a last stage's transform, 1 of a butterfly."""
+    """Return the shares of a last stage's transform, 1 for a butterfly."""
     pairs = pairs_of(radix)
     return -(-(radix // 2) // pairs) if pairs else 1
 

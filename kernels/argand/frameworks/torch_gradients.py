@@ -125,7 +125,7 @@ def _differentiated(ctx: Any, needed: frozenset[str]) -> Differentiated:
 
 
 def backward(ctx: Any, grad: Any) -> tuple[Any, ...]:
-    """Return the gradients of a call's arrays, None of those that need none."""
+    """Return the gradients of a call's arrays, None for those that need none."""
     found = _gradients(ctx, _differentiated(ctx, _needed(ctx)), grad)
     return tuple(found.get(name) for name in ctx.about.names)
 

@@ -36,7 +36,7 @@ _current_stream = cupy.cuda.get_current_stream
 
 
 class _Seen(NamedTuple):
-    """A call that was made: a check of its tensors, all addresses, None of what is missing.
+    """A call that was made: a check of its tensors, all addresses, None for what is missing.
 
     ``requires_grad`` says whether a tensor requires a gradient; ``addresses`` are those of the
     launch, None without ``out`` or for a run that cannot start at addresses.

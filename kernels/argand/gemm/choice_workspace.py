@@ -112,6 +112,6 @@ def _operand_bytes(question: Question) -> int:
 
 
 def _planes_of(question: Question) -> tuple[int, int]:
-    """Return the bytes of the planes of A and of B, 0 of an operand that is packed already."""
+    """Return the bytes of the planes of A and of B, 0 for an operand that is packed already."""
     (a, b), item = _numbers(question), question.precision.planar_bytes
     return a * item * (not question.a.packed), b * item * (not question.b.packed)

@@ -254,7 +254,7 @@ def _wave(plan: MmaPlan, precision: Precision, held: int, k: int) -> float:
 
 
 def _uncut_time(plan: MmaPlan, precision: Precision) -> float:
-    """Return the factor of a mainloop whose k is not cut, 1 of others."""
+    """Return the factor of a mainloop whose k is not cut, 1 for others."""
     fitted = plan.block_m > 16 and plan.block_k == 32 and not plan.triangle
     of_terms = precision.terms > 1 and not precision.scaled
     return _UNCUT_OF_TERMS if fitted and of_terms and not plan.cut else 1.0

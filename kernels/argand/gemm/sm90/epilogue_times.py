@@ -106,7 +106,7 @@ def in_16_bit_planes(plan: WgmmaPlan, precision: Precision) -> bool:
 
 
 def reduction_seconds(slices: int, sizes: GemmSizes, terms: int) -> float:
-    """Return the seconds of the launch that adds split-K slices, 0 of a single one."""
+    """Return the seconds of the launch that adds split-K slices, 0 for a single one."""
     if slices == 1:
         return 0.0
     result_bytes = 8 * sizes.batch * sizes.m * sizes.n
@@ -115,7 +115,7 @@ def reduction_seconds(slices: int, sizes: GemmSizes, terms: int) -> float:
 
 
 def cluster_seconds(plan: WgmmaPlan) -> float:
-    """Return the seconds in which the blocks of a cluster exchange parts of a tile, 0 of one."""
+    """Return the seconds in which the blocks of a cluster exchange parts of a tile, 0 for one."""
     if plan.cluster == 1:
         return 0.0
     sent = 8 * plan.block_m * plan.block_n * (1 - 1 / plan.cluster)

@@ -99,7 +99,7 @@ def _address(place: Any) -> int:
 
 
 def extent(x: Any) -> Extent | None:
-    """Return the extent of an array, or of an object's ``array``; None of anything else."""
+    """Return the extent of an array, or of an object's ``array``; None for anything else."""
     array = x if type(x) is _ndarray else getattr(x, "array", x)
     if type(array) is not _ndarray:
         return None

@@ -26,7 +26,7 @@ in NumPy and the interpreter, until other code has cleared them: this takes 0.2 
 
 @lru_cache(maxsize=1)
 def openblas_kernels() -> str | None:
-    """Return the name of the kernels, such as SkylakeX; None of another BLAS."""
+    """Return the name of the kernels, such as SkylakeX; None for another BLAS."""
     kernels = _function("get_corename")
     if kernels is None:
         return None
@@ -36,7 +36,7 @@ def openblas_kernels() -> str | None:
 
 
 def openblas_threads() -> int | None:
-    """Return how many threads a call takes at most, as set now; None of another BLAS."""
+    """Return how many threads a call takes at most, as set now; None for another BLAS."""
     threads = _function("get_num_threads")
     return None if threads is None else int(threads())
 
@@ -45,7 +45,7 @@ def openblas_threads() -> int | None:
 def lapack_address(routine: str) -> int | None:
     """Return the address of a routine of the LAPACK in NumPy's wheels, such as zgesv.
 
-    Its integers have 64 bits. None of another LAPACK, whose names do not say which it has.
+    Its integers have 64 bits. None for another LAPACK, whose names do not say which it has.
     """
     found = _first_of([f"scipy_{routine}_64_"])
     return None if found is None else ctypes.cast(found, ctypes.c_void_p).value
@@ -53,12 +53,12 @@ def lapack_address(routine: str) -> int | None:
 
 @lru_cache(maxsize=2)
 def _function(name: str) -> Any:
-    """Return a function of NumPy's OpenBLAS without arguments; None of another BLAS."""
+    """Return a function of NumPy's OpenBLAS without arguments; None for another BLAS."""
     return _first_of([openblas.format(name) for openblas in OPENBLAS_NAMES])
 
 
 def _first_of(names: list[str]) -> Any:
-    """Return the first function of NumPy's BLAS that has one of these names; None of another."""
+    """Return the first function of NumPy's BLAS that has one of these names; None for another."""
     try:
         library = ctypes.PyDLL(import_module(_NUMPY).__file__)
     except (ImportError, OSError):

@@ -49,7 +49,7 @@ class NumpyCalls(Generic[_Found]):
     function looks up the form of its arguments first, and calls what was kept under it with the
     operands, and with those of the ``others``, such as out, that are arrays, by their names. Where
     nothing was kept it calls the checking function, which takes the key of the call as its first
-    argument, None of a call that is never kept, and may `keep` a function under the key.
+    argument, None for a call that is never kept, and may `keep` a function under the key.
 
     `of_one` and `of_two` are written out, and operands without options are looked up by one
     dictionary in another: around a product of few numbers a function that makes keys takes long,
