@@ -40,31 +40,29 @@ def _caught(row: Mapping[str, str]) -> str:
     return depth if caught == tries else f"{depth} ({100 * caught // tries} %)"
 
 
-_EXCEEDANCES = ("cases", "exceeded", "unproven", "largest", "median_ratio")
-_HEADINGS = {"largest": "largest error / bound", "median_ratio": "median bound / error"}
-
-
 def exceedances_table(data: Path) -> str:
     """Return how right results of random workloads lie to their bounds (`exceedances`).
 
-    Of the CPU and, where they are recorded too, of the H200 beside it.
+    A line has a kind on the CPU, and where they are recorded too on the H200; counts are of all of
+    its precisions, each of which has a column of its largest error over the bound.
     """
-    columns = [Column("kind", "kind"), Column("precision", "precision")]
-    rows: dict[tuple[str, str], dict[str, str]] = {}
-    for device in ("cpu", "h200"):
-        path = data / f"exceedances-{device}.csv"
-        if device != "cpu" and not path.exists():
+    lines: dict[tuple[str, str], dict[str, str]] = {}
+    for device in ("CPU", "H200"):
+        path = data / f"exceedances-{device.lower()}.csv"
+        if device != "CPU" and not path.exists():
             continue
-        for name in _EXCEEDANCES:
-            heading = f"{device.upper()}: {_HEADINGS.get(name, name)}"
-            columns.append(Column(f"{name} {device}", heading, numeric=True))
-        for found in plain_rows(path):
-            row = rows.setdefault((found["kind"], found["precision"]), dict(found))
-            for name in _HEADINGS:
-                found[name] = number(float(found[name])) if found[name] else ""
-            row |= {f"{name} {device}": found[name] for name in _EXCEEDANCES}
-    blank = dict.fromkeys((column.field for column in columns), "")
-    return markdown_table(columns, [blank | row for row in rows.values()])
+        for row in plain_rows(path):
+            line = lines.setdefault(
+                (row["kind"], device),
+                {"kind": row["kind"], "on": device} | dict.fromkeys(_COUNTS, "0"),
+            )
+            line |= {name: str(int(line[name]) + int(row[name])) for name in _COUNTS}
+            line[row["precision"]] = number(float(row["largest"]))
+    names = dict.fromkeys(name for line in lines.values() for name in line)
+    return text_table([dict.fromkeys(names, "–") | line for line in lines.values()], "kind", "on")
+
+
+_COUNTS = ("cases", "exceeded", "unproven")
 
 
 def _parts(text: str) -> list[str]:
