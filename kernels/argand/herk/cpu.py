@@ -17,7 +17,7 @@ from argand.gemm.modular.api import modular_gemm
 from argand.gemm.modular.exact import RANGES
 from argand.gemm.modular.moduli import EXACT
 from argand.gemm.pairs import Pairs
-from argand.herk.cpu_dot import all_dots, dotted
+from argand.herk.cpu_dot import all_dots, dotted, few_by_dots
 from argand.herk.cpu_gather import alone, by_steps, gathered, in_place, is_gathered
 from argand.herk.cpu_lower import (
     Steps,
@@ -26,12 +26,10 @@ from argand.herk.cpu_lower import (
     lower_of,
     takes_numpy_herk,
 )
-from argand.herk.cpu_matmul import of_columns, of_rows, weight
+from argand.herk.cpu_matmul import weight
 from argand.herk.cpu_mirror import mirror, mirrored
 from argand.herk.cpu_padded import is_padded, padded
 from argand.herk.cpu_parts import at_a_time, in_parts
-from argand.herk.cpu_real import real_products, takes_real_products
-from argand.herk.cpu_whole import batch_by_matmul, few_by_dots
 from argand.herk.problem import HerkProblem, triangle_length
 from argand.precision import Precision
 from argand.runtime.complex_types import PREFIX
@@ -67,11 +65,8 @@ def prepared(problem: HerkProblem, a: Array | Pairs, c: Array | None) -> Run:
     """
     if not _is_plain(problem, a, c):
         return partial(_herk, problem, lower_of(problem))
-    if dotted(problem) is None:
-        if takes_real_products(problem):
-            return _several(problem, real_products(), problem.n)
-        if is_padded(problem):
-            return padded(problem)
+    if dotted(problem) is None and is_padded(problem):
+        return padded(problem)
     matched = hermitian_rows(problem)
     by_herk = dotted(problem) is None and not is_multiplied(problem, matched)
     if by_herk and is_gathered(problem) and takes_numpy_herk(problem):
@@ -79,8 +74,6 @@ def prepared(problem: HerkProblem, a: Array | Pairs, c: Array | None) -> Run:
     if by_herk and is_gathered(problem) and problem.batch == 1:
         return alone(problem)
     lower, start = lower_of(problem, matched), 0 if by_herk else matched
-    if start == problem.n and lower in (of_rows, of_columns) and _is_together(problem):
-        return batch_by_matmul(problem)
     if start == problem.n and lower is all_dots and is_gathered(problem, start):
         return few_by_dots(problem)
     if is_gathered(problem, start):
@@ -99,12 +92,6 @@ def into(run: Run) -> Run:
         return out
 
     return written
-
-
-def _is_together(problem: HerkProblem) -> bool:
-    """Return whether the products of a batch are computed at once, each on one core of BLAS."""
-    together = problem.batch <= at_a_time(problem)
-    return together and weight(problem) <= ONE_CORE_COMPLEX
 
 
 def _while_one_thread(problem: HerkProblem, run: Run) -> Run:

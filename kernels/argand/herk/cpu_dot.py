@@ -21,7 +21,9 @@ from argand.herk.cpu_matmul import matched_rows
 from argand.herk.cpu_probe import rows_seen
 from argand.herk.problem import HerkProblem
 from argand.runtime.complex_types import ITEM
+from argand.runtime.cpu.kept_memory import KeptMemory
 from argand.runtime.cpu.numpy_blas import has_avx512_kernels, openblas_kernels
+from argand.runtime.cpu.quiet import quiet_context
 from argand.runtime.cpu.threads import ONE_CORE_DOT
 
 Array = npt.NDArray[Any]
@@ -174,3 +176,38 @@ def _by_panels(rows: int, a: Array, out: Array) -> None:
     for start in range(0, n, rows):
         end = start + rows
         np.vecdot(a[..., None, :end, :], a[..., start:end, None, :], out[..., start:end, :end])
+
+
+def few_by_dots(problem: HerkProblem) -> Callable[..., Array]:
+    """Return a function that computes products of few numbers, which `all_dots` makes Hermitian."""
+    nbytes, vecdot = math.prod(problem.shape) * ITEM[problem.dtype], np.vecdot
+    kept = KeptMemory(partial(_products, problem.shape, problem.dtype), nbytes)
+    each = (slice(None),) * len(problem.batch_shape)
+    rows, columns = (*each, None), (*each, slice(None), None)  # the views of `all_dots`
+
+    def run(a: Array, c: Array | None = None) -> Array:
+        try:
+            memory = kept.pop()
+        except IndexError:
+            memory = kept.new()
+        product, fill_diagonals, run_quietly = memory
+        if not a.flags.c_contiguous:
+            a = a.copy()
+        run_quietly(vecdot, a[rows], a[columns], product)
+        fill_diagonals(0)  # the imaginary parts, which are not zero where a number is not finite
+        found = product.copy()
+        kept.append(memory)
+        return found
+
+    return run
+
+
+def _products(
+    shape: tuple[int, ...], dtype: str
+) -> tuple[Array, Callable[[int], None], Callable[..., Any]]:
+    """Return memory of products (..., n, n), and what fills the imaginary parts of their diagonals.
+
+    The last function runs a step of NumPy's without warnings.
+    """
+    n, products = shape[-1], np.empty(shape, dtype)
+    return products, products.reshape(-1, n * n)[:, :: n + 1].imag.fill, quiet_context().run

@@ -26,7 +26,6 @@ from argand.herk.cpu_matmul import (
     FEWEST_BEYOND,
     TILE,
     full_product,
-    is_grouped,
     matched_rows,
     rows_on_one_core,
     weight,
@@ -84,8 +83,7 @@ def lower_of(problem: HerkProblem, matched: int = 0) -> Steps:
     op, n, rows = problem.op, problem.n, _panel_rows(problem)
     if not _is_threaded(problem) or rows >= n:
         tile = TILE[problem.dtype] if matched else 0
-        grouped = matched > 0 and is_grouped(problem)
-        return full_product(op, rows_on_one_core(problem) or n, n, tile, grouped=grouped)
+        return full_product(op, rows_on_one_core(problem) or n, n, tile)
     return lambda a, out: with_conjugates(_by_matmul, a, op, rows, out)
 
 

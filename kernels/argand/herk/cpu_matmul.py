@@ -3,8 +3,7 @@
 OpenBLAS's kernels compute element (i, j) by the steps of (j, i) in whole tiles: those for AVX-512
 in 8 columns of complex64 and 4 of complex128, Haswell's in fewer than their tile of 6 rows and as
 many columns. Columns beyond whole tiles are multiplied again with those before them, as a tile of
-their own; by Haswell's kernels rows are multiplied some at a time. `cpu_probe` sees which rows are
-Hermitian then.
+their own. `cpu_probe` sees which rows are Hermitian then.
 """
 
 from __future__ import annotations
@@ -32,12 +31,6 @@ panels, as BLAS packs all columns again for each."""
 _FEWEST_ROWS, FEWEST_BEYOND = 24, 3
 """Rows, and columns beyond whole tiles, from which a tile of their own takes less time than to
 mirror these."""
-_GROUP = 5
-"""Most rows of a product that Haswell's kernels compute without a tile of 6 rows."""
-_MOST_GROUPED, _MOST_OPERANDS, _FEWEST_GROUPED, _FEWEST_NUMBERS = 4, 1 << 8, 16, 1 << 13
-"""Most k, most numbers of an operand, and fewest rows and numbers of results of complex128 for
-which groups take less time than to mirror: each call of BLAS packs all columns again, which takes
-half as long as the product."""
 
 
 def weight(problem: HerkProblem) -> int:
@@ -56,26 +49,12 @@ def rows_on_one_core(problem: HerkProblem) -> int:
     return rows if rows * _MOST_PANELS >= n else 0
 
 
-def is_grouped(problem: HerkProblem) -> bool:
-    """Return whether rows of a batch are multiplied in groups, which are Hermitian, on one core."""
-    n, numbers = problem.n, problem.batch * problem.n * problem.n
-    if problem.dtype != "complex128" or problem.batch == 1 or problem.k > _MOST_GROUPED:
-        return False
-    if n < _FEWEST_GROUPED or n * problem.k > _MOST_OPERANDS or numbers < _FEWEST_NUMBERS:
-        return False
-    return rows_on_one_core(problem) == n and not has_avx512_kernels()
-
-
-def full_product(
-    op: Op, rows: int, n: int, tile: int = 0, *, grouped: bool = False
-) -> Callable[..., Array]:
+def full_product(op: Op, rows: int, n: int, tile: int = 0) -> Callable[..., Array]:
     """Return a function that computes op(A) op(A)^H of n rows by matmul, so many rows at a time.
 
     It takes A and the memory of the result or None, which is allocated behind the conjugates then.
     Columns lie in whole tiles where the columns of one are given, and there are so many.
     """
-    if grouped:
-        return partial(_by_groups, op)
     columns = [slice(0, n)]
     if tile and n >= _FEWEST_ROWS and n % tile >= FEWEST_BEYOND and has_avx512_kernels():
         columns = [slice(0, n - n % tile), slice(n - tile, n)]
@@ -95,19 +74,16 @@ def matched_rows(problem: HerkProblem) -> int:
     n, k, rows = problem.n, problem.k, rows_on_one_core(problem)
     if not rows or min(n, k) < 2 or openblas_kernels() is None:
         return 0
-    grouped = is_grouped(problem)
-    return _matched(n, k, rows, problem.op, problem.dtype, openblas_threads(), grouped=grouped)
+    return _matched(n, k, rows, problem.op, problem.dtype, openblas_threads())
 
 
 @lru_cache(maxsize=4096)
-def _matched(
-    n: int, k: int, rows: int, op: Op, dtype: str, threads: int | None, *, grouped: bool = False
-) -> int:
+def _matched(n: int, k: int, rows: int, op: Op, dtype: str, threads: int | None) -> int:
     """Return the `matched_rows` of a form.
 
     They are kept by the number of threads, too, should an OpenBLAS share smaller products.
     """
-    return rows_seen(full_product(op, rows, n, TILE[dtype], grouped=grouped), n, k, op, dtype)
+    return rows_seen(full_product(op, rows, n, TILE[dtype]), n, k, op, dtype)
 
 
 def of_rows(a: Array, out: Array | None = None) -> Array:
@@ -131,27 +107,4 @@ def _by_parts(
     for some in rows:
         for these in columns:
             matmul(left[..., some, :], right[..., these], out[..., some, these])
-    return out
-
-
-def _by_groups(op: Op, a: Array, out: Array | None = None) -> Array:
-    """Compute `_GROUP` rows or one less at a time, and what is left together.
-
-    A single row would be a product of a vector, whose steps are others.
-    """
-    conjugate, matmul = np.conjugate(a).swapaxes(-1, -2), np.matmul
-    left, right = (a, conjugate) if op == "N" else (conjugate, a)
-    *batch, n, k = left.shape
-    if out is None:
-        out = np.empty((*batch, n, n), a.dtype)
-    rows = _GROUP if n % _GROUP != 1 else _GROUP - 1
-    rest = n % rows + (rows if n % rows == 1 else 0)
-    grouped = n - rest
-    groups = (*batch, grouped // rows, rows)
-    matmul(
-        left[..., :grouped, :].reshape(*groups, k), right[..., None, :, :],
-        out[..., :grouped, :].reshape(*groups, n),
-    )  # fmt: skip
-    if rest:
-        matmul(left[..., grouped:, :], right, out[..., grouped:, :])
     return out

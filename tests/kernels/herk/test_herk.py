@@ -19,7 +19,6 @@ from argand.herk import (
     cpu_mirror,
     cpu_padded,
     cpu_parts,
-    cpu_real,
 )
 from argand.runtime.cpu import kept_memory, scratch
 from hypothesis import example, given, settings
@@ -43,7 +42,7 @@ def small_panels(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     values = {
         cpu_parts: {"_PART_BYTES": 1200}, scratch: {"LEAST_KEPT_BYTES": 0},
         cpu_padded: {"_FEW_NUMBERS": 60, "_PART_BYTES": 1200, "_MOST_ROWS": 8, "_FEW_ROWS": 12},
-        cpu: {"_PANEL": 9}, cpu_real: {"_FEWEST_ROWS": 8, "_NUMBERS": 40, "_PART_BYTES": 600},
+        cpu: {"_PANEL": 9},
         cpu_gather: {"_MOST_NUMBERS": 60, "_FEWEST_TAKEN": 20, "_MOST_MIRRORED": 80},
         cpu_mirror: {"_FEW": 6, "_MIRRORED": 3, "_MANY": 3, "_HALVED": 7, "_HALVED_VALUES": 50},
         cpu_dot: {

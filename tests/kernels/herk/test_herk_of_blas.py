@@ -1,4 +1,4 @@
-"""Hermitian products on the CPU by NumPy's herk, dot and matmul, and of a short k by real ones."""
+"""Hermitian products on the CPU by NumPy's herk and dot products."""
 
 from __future__ import annotations
 
@@ -15,8 +15,6 @@ from argand.herk import (
     cpu_lower,
     cpu_matmul,
     cpu_parts,
-    cpu_real,
-    cpu_whole,
 )
 from argand.herk.problem import HerkProblem, herk_problem
 from argand.precision import get_precision
@@ -28,8 +26,7 @@ from tests.normal import normal
 WAYS = {
     "alone": cpu_gather.alone,
     "in place": lambda problem: cpu_gather.gathered(problem, cpu_gather.in_place),
-    "matmul": cpu_whole.batch_by_matmul,
-    "dots": cpu_whole.few_by_dots,
+    "dots": cpu_dot.few_by_dots,
 }
 
 
@@ -41,8 +38,7 @@ WAYS = {
     [("alone", (2, 64)), ("alone", (1, 13, 70)), ("alone", (40, 300)), ("in place", (2, 64)),
      ("in place", (1, 13, 70)), ("in place", (20, 500)), ("in place", (2, 3, 20, 300)),
      ("in place", (5, 9, 7)), ("in place", (2, 60, 20)),
-     ("matmul", (9, 4, 7)),
-     ("matmul", (2, 3, 16, 5)), ("dots", (2, 64)), ("dots", (2, 3, 5, 8))],
+     ("dots", (2, 64)), ("dots", (2, 3, 5, 8))],
 )  # fmt: skip
 def test_products_by_kept_calls(
     way: str, shape: tuple[int, ...], op: Any, dtype: str, monkeypatch: pytest.MonkeyPatch
@@ -54,9 +50,8 @@ def test_products_by_kept_calls(
         numbers.shape, op=op, precision=get_precision("fp32" if dtype == "complex64" else "fp64"),
         dtype=dtype,
     )  # fmt: skip
-    by_matmul = way == "matmul" and cpu_matmul.matched_rows(problem) == problem.n
-    by_dots = way == "dots" and op == "N" and cpu_dot.are_hermitian(problem.n, problem.k, dtype)
-    if way in ("matmul", "dots") and not (by_matmul or by_dots):
+    by_dots = op == "N" and cpu_dot.are_hermitian(problem.n, problem.k, dtype)
+    if way == "dots" and not by_dots:
         pytest.skip("BLAS makes this product Hermitian by other kernels")
     run, n, k = WAYS[way](problem), problem.n, problem.k
     read_only = numbers.copy()
@@ -171,78 +166,6 @@ def test_two_threads_take_longer_than_herk_at_complex128(
 
 def _problem(*shape: int) -> HerkProblem:
     return herk_problem(shape, precision=get_precision("fp32"), dtype="complex64")
-
-
-def _has_one_order(n: int, k: int) -> bool:
-    """Whether this BLAS adds the terms of elements (i, j) and (j, i) of real products alike."""
-    p, q = np.random.default_rng(1).standard_normal((2, 8, n, k), np.float32)
-    first, second = (
-        np.stack([x.swapaxes(1, 2), y.swapaxes(1, 2)], axis=-1).reshape(8, k, 2 * n)
-        for x, y in ((p, -q), (q, p))
-    )
-    found = (p @ first + q @ second).view(np.complex64)
-    return np.array_equal(found, found.conj().swapaxes(1, 2))
-
-
-@pytest.mark.each_value
-@pytest.mark.parametrize("shape", [(70, 24, 3), (2, 9, 61, 7), (120, 33, 2)])
-@pytest.mark.parametrize("part_bytes", [20_000, 1 << 18])
-def test_products_by_real_ones(
-    shape: tuple[int, ...], part_bytes: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Operands lie at any address and in any order, a row may have what is not finite."""
-    monkeypatch.setattr(cpu_real, "_PART_BYTES", part_bytes)
-    *batch, n, k = shape
-    if not _has_one_order(n, k):
-        pytest.skip("another BLAS, whose sums have another order")
-    assert cpu_real._are_hermitian(n, k)
-    numbers = np.empty(np.prod(shape) * 8 + 4, np.uint8)[4:].view(np.complex64).reshape(shape)
-    numbers[...] = normal(np.random.default_rng(n), *shape)
-    last = tuple(x - 1 for x in batch)
-    numbers[(*last, 1, 0)], numbers[(*last, 2, 1)] = np.nan, np.inf
-    finite = np.ones((*batch, n, n), bool)
-    finite[(*last, slice(1, 3))] = finite[(*last, slice(None), slice(1, 3))] = False
-    run = cpu._several(_problem(*shape), cpu_real.real_products(), n)
-    out = np.empty((*batch, n, n), np.complex64)
-    for a in (numbers, np.asfortranarray(numbers)):
-        for found in (run(a), cpu.into(run)(a, out=out)):
-            np.testing.assert_array_equal(np.isfinite(found), finite)
-            assert_hermitian(found, finite)
-            assert found.flags.c_contiguous
-            wide = a.astype(np.complex128)
-            full = np.einsum("...ik,...jk->...ij", wide, wide.conj())
-            bound = 8 * k * np.finfo(np.float32).eps * np.abs(full[finite]).max()
-            assert np.abs(found[finite] - full[finite]).max() <= bound
-    assert found is out
-
-
-@pytest.mark.parametrize(
-    ("shape", "is_taken"),
-    [((400, 24, 2), True), ((24, 2), False), ((400, 23, 2), False), ((3, 24, 2), False),
-     ((400, 24, 7), False), ((400, 24, 1), False), ((400, 400, 2), False)],
-)  # fmt: skip
-def test_batches_of_short_k_are_by_real_ones(
-    shape: tuple[int, ...], is_taken: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(cpu_real, "openblas_kernels", lambda: "any")
-    monkeypatch.setattr(cpu_real, "_are_hermitian", lambda *_: True)
-    assert cpu_real.takes_real_products(_problem(*shape)) is is_taken
-    monkeypatch.setattr(cpu_real, "_are_hermitian", lambda *_: False)
-    assert not cpu_real.takes_real_products(_problem(*shape))
-
-
-def test_real_products_in_another_order_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    matmul = np.matmul
-
-    def otherwise(a: np.ndarray, b: np.ndarray, out: np.ndarray) -> np.ndarray:
-        found = matmul(a, b, out)
-        found[..., -1, :] = matmul(a[..., -1:, ::-1], b[..., ::-1, :])[..., 0, :]
-        return found
-
-    cpu_real._are_hermitian.cache_clear()
-    monkeypatch.setattr(cpu_real.np, "matmul", otherwise)
-    assert not cpu_real._are_hermitian(24, 5)
-    cpu_real._are_hermitian.cache_clear()
 
 
 @pytest.mark.parametrize(("part_bytes", "is_kept"), [(1 << 20, True), (4000, False)])

@@ -10,7 +10,6 @@ from argand import herk
 from argand.herk import api, cpu, cpu_dot, cpu_lower, cpu_matmul, cpu_padded, cpu_parts
 from argand.herk.problem import herk_problem
 from argand.precision import get_precision
-from argand.runtime.cpu.numpy_blas import openblas_kernels
 
 from tests.kernels.herk.herk_cases import assert_hermitian, oriented
 from tests.normal import normal
@@ -66,9 +65,7 @@ def test_rows_that_matmul_makes_hermitian_are_so_by_other_numbers(
         if not one_core or (threads == 1 and many):  # the process may have more threads
             continue
         rows = cpu_matmul.matched_rows(problem)
-        multiply = cpu_matmul.full_product(
-            op, one_core, n, cpu_matmul.TILE[dtype], grouped=cpu_matmul.is_grouped(problem)
-        )
+        multiply = cpu_matmul.full_product(op, one_core, n, cpu_matmul.TILE[dtype])
         kept = np.empty((50, n, n), dtype)
         multiply(a, kept)
         np.testing.assert_array_equal(multiply(a), kept)
@@ -240,22 +237,3 @@ def test_results_that_are_mirrored_whole_take_matmul_at_fewer_multiplications(
     assert not cpu_lower.is_multiplied(problem)
     monkeypatch.setattr(cpu_lower, "matched_rows", lambda _: 1 // 0)
     cpu_lower.lower_of(problem)
-
-
-@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
-@pytest.mark.parametrize("op", ["N", "C"])
-@pytest.mark.parametrize("n", [16, 21, 40, 51, 61])
-def test_groups_of_rows(n: int, op: Any, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """They are what one product is, and Hermitian by kernels of which tiles of 6 rows are not."""
-    a = oriented(normal(np.random.default_rng(n), 2, 60, n, 3), op).astype(dtype)
-    full = np.einsum("...ik,...jk->...ij" if op == "N" else "...kj,...ki->...ij", a, a.conj())
-    multiply, out = cpu_matmul.full_product(op, n, n, grouped=True), np.empty_like(full)
-    assert multiply(a, out) is out
-    for found in (out, multiply(a)):
-        bound = 24 * np.finfo(dtype).eps * np.abs(full).max()
-        assert np.abs(found - full).max() <= bound
-    monkeypatch.setattr(cpu_matmul, "has_avx512_kernels", lambda: False)
-    problem = herk_problem(a.shape, op=op, precision=None, dtype=dtype)
-    assert cpu_matmul.is_grouped(problem) is (dtype == "complex128")
-    if openblas_kernels() in ("Haswell", "Zen"):
-        assert cpu_matmul.rows_seen(multiply, n, 3, op, dtype) == n
