@@ -44,7 +44,7 @@ SIDE = 4096
 """m = n = k of the product that is shown."""
 
 _OURS, _PEERS = "#0072B2", "#D55E00"
-_LEAST_ROWS = 512
+_MIN_ROWS = 512
 """Rows from which a softmax fills the device."""
 
 
@@ -202,7 +202,7 @@ def _gates(axes: Axes, rows: Sequence[Row]) -> None:
 
 def _softmax(axes: Axes, rows: Sequence[Row]) -> None:
     for kind, *markers in (("fp32", "o", "s"), ("fp16", "^", "v")):
-        own = [row for row in rows if row["rows"] >= _LEAST_ROWS and row["input"] == kind]
+        own = [row for row in rows if row["rows"] >= _MIN_ROWS and row["input"] == kind]
         for who, side, colour, marker in zip(
             ("Argand", "torch or Triton"), beside(own), (_OURS, _PEERS), markers, strict=True
         ):

@@ -37,7 +37,7 @@ OVERLAPPING = "of channels that overlap"
 """End of the long name of frequencies that in part stand there twice, of oversampled channels."""
 REVERSED = (FALLING, UPPER_EDGE)
 """Ends of the long names of channels whose samples have the spectrum in reverse."""
-MOST_CHECKED = 1 << 20
+MAX_CHECKED = 1 << 20
 """Values of a coordinate that are read, or made of a start and a step, before any job starts."""
 
 
@@ -186,7 +186,7 @@ class Product:
     units: str = ""
 
 
-_MOST_VALUES = 1 << 59
+_MAX_VALUES = 1 << 59
 """Numbers of complex128, whose bytes Python counts in 64 bits with a sign."""
 
 
@@ -195,7 +195,7 @@ def blank(shape: tuple[int, ...], dtype: npt.DTypeLike, value: int = 0) -> Array
 
     Raises ValueError for 2^59 values or more.
     """
-    if math.prod(map(int, shape)) >= _MOST_VALUES:
+    if math.prod(map(int, shape)) >= _MAX_VALUES:
         text = " x ".join(map(str, shape))
         raise ValueError(f"an array of {text} is larger than any memory; make it smaller")
     return np.broadcast_to(np.asarray(value, dtype), shape)
@@ -217,7 +217,7 @@ def middles(values: Array, each: int) -> Array:
     return rows[:, 0] if is_blank(values) else np.asarray(rows.mean(axis=1))
 
 
-MOST_DRAWN_BYTES = 1 << 30
+MAX_DRAWN_BYTES = 1 << 30
 """Bytes of a product that a picture is made from: its beginning, where there is more."""
 
 

@@ -11,7 +11,7 @@ from argand import PRECISIONS
 
 from benchmarks.sweep.draws import log_uniform
 
-MOST_NUMBERS = 1 << 18
+MAX_NUMBERS = 1 << 18
 """Most numbers of the operands and the result of a case."""
 
 
@@ -43,7 +43,7 @@ def size(rng: np.random.Generator, low: int, high: int) -> int:
 
 def leading_axes(batch: int, numbers: int) -> tuple[int, ...]:
     """Return the leading axes of so many operands, or of as many as there may be."""
-    batch = min(batch, max(1, MOST_NUMBERS // numbers))
+    batch = min(batch, max(1, MAX_NUMBERS // numbers))
     return () if batch == 1 else (batch,)
 
 

@@ -22,15 +22,15 @@ import numpy as np
 from argand import PRECISIONS, Device
 from argand.gates.canonical import GateForm, gate_form
 from argand.gates.heuristics import mma_plans
-from argand.gates.plan import MOST_WIDTH, GatePlan, widest_mma
+from argand.gates.plan import MAX_WIDTH, GatePlan, widest_mma
 from argand.gates.truncation import TruncationBias, compensated, k_tiles_of, truncation_bias
 
 from benchmarks.gates.circuits import random_unitary
 from benchmarks.harness.measuring import chosen_device
 from benchmarks.harness.tables import Table, parser
 
-_LEAST_WIDTH = 4
-_MOST_LEFT = 2.0**-24 / 8
+_MIN_WIDTH = 4
+_MAX_LEFT = 2.0**-24 / 8
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             f"error {row.error:.2e} -> {row.error_left:.2e}, "
             f"norm {row.drift:+.2e} -> {row.drift_left:+.2e}",
         )
-    return int(any(abs(row["drift_left"]) > _MOST_LEFT for row in table.rows))
+    return int(any(abs(row["drift_left"]) > _MAX_LEFT for row in table.rows))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -87,7 +87,7 @@ def measured(device: Device, qubits: int, seed: int) -> Iterator[TruncationRow]:
     for precision in PRECISIONS.values():
         if precision.terms == 1:
             continue
-        for width in range(_LEAST_WIDTH, min(MOST_WIDTH, widest_mma(precision)) + 1):
+        for width in range(_MIN_WIDTH, min(MAX_WIDTH, widest_mma(precision)) + 1):
             for inside in (False, True):
                 plans = mma_plans(
                     precision, device.require_arch(), width=width, targets_qubit0=inside

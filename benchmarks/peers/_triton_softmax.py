@@ -11,7 +11,7 @@ from triton.runtime.errors import OutOfResources
 
 from benchmarks.peers._peer import CannotRunError, seconds_to_choose_by
 
-_MOST_COLUMNS = 65536
+_MAX_COLUMNS = 65536
 """More do not fit in the registers of a block."""
 
 
@@ -37,8 +37,8 @@ def best_warps(x: Any, out: Any) -> int:
 
     Raises CannotRunError for long rows, and where the card has no room for one.
     """
-    if x.shape[1] > _MOST_COLUMNS:
-        raise CannotRunError(f"a row must fit in a block: up to {_MOST_COLUMNS} columns")
+    if x.shape[1] > _MAX_COLUMNS:
+        raise CannotRunError(f"a row must fit in a block: up to {_MAX_COLUMNS} columns")
     usual = int(max(1, min(32, triton.next_power_of_2(x.shape[1]) // 1024)))
     offered = sorted({usual, min(32, 2 * usual)})
     try:

@@ -16,14 +16,14 @@ from argand.device import is_cuda_array
 
 from benchmarks.peers._peer import Candidate, CannotRunError, Peer
 
-MOST_QUBITS = 24
+MAX_QUBITS = 24
 """Larger states take a CPU minutes a circuit."""
 
 
 def require(qubits: int) -> None:
     """Raise CannotRunError where a state is too large for it."""
-    if qubits > MOST_QUBITS:
-        raise CannotRunError(f"Aer runs on the CPU: at most {MOST_QUBITS} qubits, got {qubits}")
+    if qubits > MAX_QUBITS:
+        raise CannotRunError(f"Aer runs on the CPU: at most {MAX_QUBITS} qubits, got {qubits}")
 
 
 def circuit_for(qubits: int, gates: Sequence[Gate], state: npt.NDArray[Any]) -> Any:

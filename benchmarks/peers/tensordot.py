@@ -12,14 +12,14 @@ from argand import PRECISIONS, Device, Gate
 from benchmarks.peers._peer import Candidate, CannotRunError, Peer
 from benchmarks.peers.aer import full_matrix
 
-MOST_QUBITS = 26
+MAX_QUBITS = 26
 """Each gate takes three states of memory."""
 
 
 def require(qubits: int) -> None:
     """Raise CannotRunError where a state is too large for it."""
-    if qubits > MOST_QUBITS:
-        raise CannotRunError(f"tensordot takes at most {MOST_QUBITS} qubits, got {qubits}")
+    if qubits > MAX_QUBITS:
+        raise CannotRunError(f"tensordot takes at most {MAX_QUBITS} qubits, got {qubits}")
 
 
 def evolve(arrays: Any, state: Any, gates: Sequence[tuple[Any, Sequence[int]]]) -> Any:

@@ -21,7 +21,7 @@ from argand import PRECISIONS, Device, Gate, Precision, apply_gate
 from argand.device import gpu
 from argand.gates.canonical import GateForm, gate_form
 from argand.gates.heuristics import mma_plans
-from argand.gates.plan import MOST_WIDTH, GatePlan, widest_mma
+from argand.gates.plan import MAX_WIDTH, GatePlan, widest_mma
 
 from benchmarks.gates.circuits import random_unitary
 from workflow.accuracy.gate_bounds import evolution_bound
@@ -81,9 +81,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def widths_of(text: str) -> frozenset[int]:
     """Return the widths of a list. Raises ArgumentTypeError where one is no width of a gate."""
-    every = {str(width): width for width in range(1, MOST_WIDTH + 1)}
+    every = {str(width): width for width in range(1, MAX_WIDTH + 1)}
     if unknown := set(text.split(",")) - set(every):
-        raise argparse.ArgumentTypeError(f"widths are 1 to {MOST_WIDTH}, got {sorted(unknown)}")
+        raise argparse.ArgumentTypeError(f"widths are 1 to {MAX_WIDTH}, got {sorted(unknown)}")
     return frozenset(every[one] for one in text.split(","))
 
 
@@ -131,7 +131,7 @@ def gates(
 ) -> Iterator[tuple[int, Gate]]:
     """Yield the gates with the qubits of their states, of all widths where ``only`` names none."""
     exact = precision.exact_operands
-    widths = range(1, MOST_WIDTH + 1) if exact else range(4, widest_mma(precision) + 1)
+    widths = range(1, MAX_WIDTH + 1) if exact else range(4, widest_mma(precision) + 1)
     for width in widths if only is None else sorted({*widths} & {*only}):
         order, above = 2**width, tuple(range(4, 4 + width))
         inside = (0, *above[1:])

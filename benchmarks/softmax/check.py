@@ -17,7 +17,7 @@ from workflow.accuracy.softmax_accuracy import Rounded, assess_softmax
 
 _CHECKED_VALUES = 1 << 19
 """Values compared with fp64 at most: an eighth of a second of SciPy for each candidate."""
-_LEAST_ROWS = 2
+_MIN_ROWS = 2
 _SCANNED = 1 << 24
 """Values scanned at a time for those that are not finite."""
 _ROUNDED = {
@@ -27,7 +27,7 @@ _ROUNDED = {
 
 def checked_rows(case: Case) -> np.ndarray[Any, Any]:
     """Return the rows of a case that are compared with fp64."""
-    return sampled_rows(case.rows, max(_LEAST_ROWS, _CHECKED_VALUES // case.columns))
+    return sampled_rows(case.rows, max(_MIN_ROWS, _CHECKED_VALUES // case.columns))
 
 
 def sampled_reference(case: Case, x: Any, sample: Any) -> tuple[Any, float]:

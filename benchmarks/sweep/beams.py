@@ -27,9 +27,9 @@ _PRECISIONS: dict[Input, tuple[str, ...]] = {
     "bf16": ("bf16",), "int8, weights too": (EXACT.name,),
 }  # fmt: skip
 """Precisions measured for each type of samples, where none are given."""
-_MOST_BYTES = {"cuda": 1 << 30, "cpu": 1 << 20}
+_MAX_BYTES = {"cuda": 1 << 30, "cpu": 1 << 20}
 """Bytes of the complex beams of a case at most."""
-_MOST_SAMPLES = 1 << 25
+_MAX_SAMPLES = 1 << 25
 _CHECKED_TIMES = 256, 1024
 """Samples of the bins that are compared with fp64 at either end, at least one bin, of drawn and of
 given sizes."""
@@ -66,7 +66,7 @@ class BeamCase(Case):
         polarizations = 2 if stokes else 1
         beam_bytes = 8 * polarizations * beams * times
         sample_bytes = polarizations * antennas * times
-        room = min(_MOST_BYTES[device.backend] // beam_bytes, _MOST_SAMPLES // sample_bytes)
+        room = min(_MAX_BYTES[device.backend] // beam_bytes, _MAX_SAMPLES // sample_bytes)
         channels = self._channels or max(1, room)
         self.shape = f"{channels} x {self._words}"
         outer = (channels, 2) if stokes else (channels,)

@@ -27,7 +27,7 @@ _PRECISIONS: dict[Input, tuple[str, ...]] = {
     "complex64": ("tf32", "3xfp16", "fp16"), "int8": (EXACT.name,),
 }  # fmt: skip
 """Precisions measured for each type of samples, where none are given."""
-_MOST_BYTES = {"cuda": 1 << 30, "cpu": 1 << 20}
+_MAX_BYTES = {"cuda": 1 << 30, "cpu": 1 << 20}
 """Bytes of samples and matrices together."""
 _CHECKED_ELEMENTS, _CHECKED_LINES = (1 << 15, 1 << 17), 8
 
@@ -52,7 +52,7 @@ class CorrelationCase(Case):
         item = 8 if self._input == "complex64" else 2
         results = n * n if self._form == "full" else n * (n + 1) // 2
         each = item * n * k + 8 * results
-        room = max(1, _MOST_BYTES[device.backend] // 4 // each)
+        room = max(1, _MAX_BYTES[device.backend] // 4 // each)
         self._batch = batch = self._given_batch or room
         self.shape = f"{batch}x{n}x{k}"
         self.flops, self.bytes_moved = 4.0 * batch * n * (n + 1) * k, float(batch * each)

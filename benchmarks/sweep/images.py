@@ -20,9 +20,9 @@ from workflow.accuracy.image_bounds import image_bound
 from workflow.threads import each
 
 _PRECISIONS = ("tf32", "3xtf32", "3xfp16", "fp16")
-_MOST_TERMS = {"cuda": 1 << 36, "cpu": 1 << 20}
+_MAX_TERMS = {"cuda": 1 << 36, "cpu": 1 << 20}
 """Products of a case at most: images, channels, antennas squared and directions."""
-_FEWEST_DIRECTIONS = 64
+_MIN_DIRECTIONS = 64
 _RADIUS_M = 500.0
 _CHECKED_DIRECTIONS = 128, 2048
 """Directions of the first and last image that are compared with fp64, of drawn and given sizes."""
@@ -44,8 +44,8 @@ class ImageCase(Case):
         """Return covariances, positions, frequencies and unit vectors."""
         images, channels, antennas, directions = self._sizes
         pairs = images * channels * antennas**2
-        most = self.room(_MOST_TERMS, device) / pairs
-        directions = int(min(directions, max(_FEWEST_DIRECTIONS, most)))
+        most = self.room(_MAX_TERMS, device) / pairs
+        directions = int(min(directions, max(_MIN_DIRECTIONS, most)))
         self.shape = f"{self._words}, {directions} directions"
         self.flops = 8.0 * pairs * directions
         self.bytes_moved = 8.0 * pairs + 24.0 * directions + 4.0 * images * directions

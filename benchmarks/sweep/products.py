@@ -27,7 +27,7 @@ PEERS = ("cublas", "torch", "numpy")
 and kernels that are tuned for each size, are measured by `benchmarks.gemm`."""
 _EXACT = "7xint8"
 """Exact integers of fp32's errors. Small products leave them out: each takes several launches."""
-_MOST_BYTES = 2 << 30
+_MAX_BYTES = 2 << 30
 _CHECKED_ELEMENTS, _CHECKED_LINES = 1 << 15, 8
 """Elements of operands and results that are checked, and rows and columns at least."""
 
@@ -145,7 +145,7 @@ def draw(rng: np.random.Generator, cases: int, sizes: Any) -> list[Case]:
         batch = int(sizes(rng, 2, 64, (1,))[0]) if rng.random() < 0.2 else 1
         op_a, op_b = ("N" if rng.random() < 0.75 else OPS[int(rng.integers(3))] for _ in "ab")
         half = bool(rng.random() < 0.1)
-        if 8 * batch * (m * k + k * n + m * n) <= _MOST_BYTES:
+        if 8 * batch * (m * k + k * n + m * n) <= _MAX_BYTES:
             found.append(ProductCase(Shape(m, n, k, batch), op_a, op_b, half, exact=True))
     return found
 

@@ -18,7 +18,7 @@ from benchmarks.sweep.verdicts import by_bound
 from workflow.accuracy import Accuracy
 
 Input = Literal["complex64", "complex128"]
-_MOST_BYTES = {"cuda": 1 << 28, "cpu": 1 << 20}
+_MAX_BYTES = {"cuda": 1 << 28, "cpu": 1 << 20}
 """Bytes of matrices, right-hand sides and solutions together."""
 _CHECKED_SYSTEMS = 128, 512
 """Systems whose residuals are computed, of drawn and of given sizes."""
@@ -38,7 +38,7 @@ class SystemCase(Case):
         systems, n, columns = self._sizes
         dtype = np.dtype(self.kind)
         each = (n * n + 2 * n * columns) * dtype.itemsize
-        systems = max(1, int(min(systems, self.room(_MOST_BYTES, device) / each)))
+        systems = max(1, int(min(systems, self.room(_MAX_BYTES, device) / each)))
         self.shape = f"{systems}x{n}x{columns}"
         self.flops = systems * (4 / 3 * n**3 + 8.0 * n**2 * columns)
         self.bytes_moved = float(systems * each)

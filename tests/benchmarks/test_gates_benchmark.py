@@ -14,7 +14,7 @@ from argand.device import arch_for
 from argand.gates.api import apply_form
 from argand.gates.canonical import gate_form
 from argand.gates.heuristics import mma_plans
-from argand.gates.plan import MOST_WIDTH, widest_mma
+from argand.gates.plan import MAX_WIDTH, widest_mma
 
 from benchmarks.gates import __main__ as gates
 from benchmarks.gates.check import check, evolved, random_state
@@ -135,4 +135,4 @@ def test_the_sanitizer_meets_every_kernel(rng: np.random.Generator, precision: s
 
 def widest(row: Precision) -> int:
     """Qubits of the widest gate that has a kernel."""
-    return MOST_WIDTH if row.exact_operands else widest_mma(row)
+    return MAX_WIDTH if row.exact_operands else widest_mma(row)

@@ -63,7 +63,7 @@ CASES: dict[str, tuple[Case, set[str]]] = {
 def test_every_result_is_checked(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(banks._COMPONENTS, "cpu", 4000)
     for module in (beams, correlations, systems):
-        monkeypatch.setitem(module._MOST_BYTES, "cpu", 1 << 15)
+        monkeypatch.setitem(module._MAX_BYTES, "cpu", 1 << 15)
     case, peers = CASES[name]
     device = chosen_device("cpu")
     operands = case.operands(device, 1)

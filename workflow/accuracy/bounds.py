@@ -27,7 +27,7 @@ from workflow.accuracy.underflow import underflow
 
 Array = npt.NDArray[np.float64]
 
-FEWEST_SUMMED = 4
+MIN_SUMMED = 4
 """Fewest products that a tensor core sums at once in any of our instructions (tf32 on sm_80)."""
 PROMOTED_EVERY = 64
 """k between two promotions to fp32 registers, at most, in the split precisions' CUDA kernels, but
@@ -144,7 +144,7 @@ def sum_error(precision: Precision, k: int, backend: str) -> float:
 
 def truncations(k: int) -> int:
     """Return the most truncations that a part of a complex dot product of length k meets."""
-    instructions = 2 * math.ceil(k / FEWEST_SUMMED)
+    instructions = 2 * math.ceil(k / MIN_SUMMED)
     return 2 * k + 2 * instructions
 
 

@@ -41,7 +41,7 @@ _BLOCK_VALUES = 1 << 18
 """Windowed samples that a thread holds at a time."""
 _FINE = 8
 """Points of the response in the T-th part of a channel."""
-_MOST_COEFFICIENTS = 1 << 20
+_MAX_COEFFICIENTS = 1 << 20
 """Largest prototype whose frequency response is computed."""
 _STRONG = 0.01
 """Gains are compared of channels above this fraction of the strongest channel's power."""
@@ -192,7 +192,7 @@ def decibels(
     """
     h = reference.coefficients.astype(precision.real_output).astype(float)
     taps = len(h) // reference.channels
-    if len(h) > _MOST_COEFFICIENTS or not truth.size or h.sum() == 0:
+    if len(h) > _MAX_COEFFICIENTS or not truth.size or h.sum() == 0:
         return None, None
     response = np.abs(np.fft.rfft(h, _FINE * len(h)) / h.sum())
     stop, passed = response[_FINE * taps :], response[: _FINE * taps // 4 + 1]

@@ -60,7 +60,7 @@ SUSPECTS = 16
 """Residuals that are inspected element by element."""
 _BLOCK_VALUES = 1 << 17
 """Complex values of an operand converted to fp64 at a time, more where rows are long."""
-_LEAST_ROWS = 64
+_MIN_ROWS = 64
 """Fewer would not pay for what BLAS does with the other factor."""
 
 
@@ -161,7 +161,7 @@ def _suspects(
         size = np.maximum(np.abs(residual.real), np.abs(residual.imag))
         return _largest(excess_of(size, strength * error), group.start, rows.start)
 
-    step = max(_LEAST_ROWS, _BLOCK_VALUES // max(reference.k, sides.columns, 1))
+    step = max(_MIN_ROWS, _BLOCK_VALUES // max(reference.k, sides.columns, 1))
     return heapq.nlargest(SUSPECTS, chain.from_iterable(each(found, stretches(sides.rows, step))))
 
 

@@ -89,7 +89,7 @@ def evolution_probable(
     common = concentration(numbers) * matrices
     if precision.terms == 1 and on_tensor_cores(precision, backend):
         truncations = sum(
-            2 * one.terms + 2 * _instructions(one.width, one.terms, bounds.FEWEST_SUMMED)
+            2 * one.terms + 2 * _instructions(one.width, one.terms, bounds.MIN_SUMMED)
             for one in applied
         )
         common += accumulator_roundoff(precision) * truncations

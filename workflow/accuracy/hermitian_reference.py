@@ -6,7 +6,7 @@ import numpy as np
 
 from workflow.accuracy.references import (
     FLOP_BUDGET,
-    MOST_ELEMENTS,
+    MAX_ELEMENTS,
     Array,
     ProductReference,
     product_reference,
@@ -25,7 +25,7 @@ def hermitian_reference(
     x = np.asarray(x)
     batch_shape, (n, k) = x.shape[:-2], x.shape[-2:]
     batch = int(np.prod(batch_shape, dtype=np.int64))
-    if not k or 4 * batch * n * (n + 1) * k > flop_budget or batch * n * n > MOST_ELEMENTS:
+    if not k or 4 * batch * n * (n + 1) * k > flop_budget or batch * n * n > MAX_ELEMENTS:
         right = np.conj(np.swapaxes(x, -1, -2))
         return product_reference(x, right, seed=seed, flop_budget=flop_budget)
     values, magnitude = np.empty((batch, n, n), complex), np.empty((batch, n, n))

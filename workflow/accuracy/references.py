@@ -24,7 +24,7 @@ Array = npt.NDArray[Any]
 
 FLOP_BUDGET = 4e10
 """Flops of a product's full reference: about a second of zgemm on two cores."""
-MOST_ELEMENTS = 1 << 24
+MAX_ELEMENTS = 1 << 24
 """Elements of a reference kept in memory (384 MiB with their magnitudes)."""
 _BLOCK_VALUES = 1 << 16
 """Values transformed at a time: what is made of them stays in a core's cache."""
@@ -155,7 +155,7 @@ def product_reference(
     batch_shape = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     total = int(np.prod(batch_shape, dtype=np.int64)) * a.shape[-2]
     k, n = b.shape[-2:]
-    affordable = min(flop_budget / (8 * max(n * k, 1)), MOST_ELEMENTS / max(n, 1))
+    affordable = min(flop_budget / (8 * max(n * k, 1)), MAX_ELEMENTS / max(n, 1))
     rows = sample_rows(total, max(4, int(affordable)), seed)
     found = ProductReference(
         a, b, np.asarray(c) if c is not None and beta != 0 else None, complex(alpha),

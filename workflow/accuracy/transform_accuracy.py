@@ -27,7 +27,7 @@ from workflow.accuracy.transform_deviations import (
 )
 from workflow.accuracy.underflow import underflow
 
-_MOST_STAGES = 2 * (STAGES + 2)
+_MAX_STAGES = 2 * (STAGES + 2)
 """Stages of any plan: three kernels have two of columns and those of a line, there and back."""
 
 
@@ -123,7 +123,7 @@ def _transform_bounds(
     own = reference_deviation(length)
     if plan is not None:
         deviation = plan_deviation(plan, precision, length)
-        return plan_bound(plan, precision, length), deviation + own, _MOST_STAGES
+        return plan_bound(plan, precision, length), deviation + own, _MAX_STAGES
     if method is not None:
         deviation = method_deviation(precision, method, backend)
         return dft_bound(precision, method, backend), deviation + own, len(method.stages)

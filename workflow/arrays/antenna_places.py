@@ -17,7 +17,7 @@ REQUIRED = {"frequency": "frequency", "east": "antenna", "north": "antenna"}
 
 EARTH_M = 6.33e6, 6.40e6
 """The Earth's surface is farther from its centre than the first, and nearer than the second."""
-LEAST_WAVELENGTHS = 0.05
+MIN_WAVELENGTHS = 0.05
 """An array that is smaller has nearly the same phase at all antennas: 9 degrees at most."""
 HALF_COHERENT = 0.603
 """Samples by which a wave of a channel's noise is late where half of its correlation is lost."""
@@ -116,7 +116,7 @@ def unresolved(place: Array, hertz: Array) -> str:
     """
     across = float(np.hypot.reduce(np.ptp(place, axis=0))) if len(place) else 0.0
     wavelengths = across * float(hertz.max(initial=0.0)) / SPEED_OF_LIGHT
-    if len(place) < 2 or wavelengths >= LEAST_WAVELENGTHS:
+    if len(place) < 2 or wavelengths >= MIN_WAVELENGTHS:
         return ""
     return (
         f"the antennas are {wavelengths:.2g} wavelengths of light apart at most, so that all "

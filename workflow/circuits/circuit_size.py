@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from argand.gates.plan import MOST_WIDTH
+from argand.gates.plan import MAX_WIDTH
 from qiskit import QuantumCircuit
 from qiskit.circuit import Gate, Instruction
 from qiskit.circuit.library import get_standard_gate_name_mapping
@@ -111,7 +111,7 @@ def _size_by_file(path: Path, state: tuple[int, int, int], fuse: int | None) -> 
     """Return the size of a file's circuit; ``state`` changes when the file does."""
     circuit = qiskit_circuits.load_circuit(path)
     qiskit_circuits.check_unitary(circuit)
-    widths = Counter(_widths(circuit, MOST_WIDTH if fuse is None else fuse, set()))
+    widths = Counter(_widths(circuit, MAX_WIDTH if fuse is None else fuse, set()))
     gates, qubits = sum(widths.values()), circuit.num_qubits
     acted_on = acted_on_after(circuit), acted_on_measured(circuit)
     of_file = registers_of(circuit), first_resets(circuit), *acted_on

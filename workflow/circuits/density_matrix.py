@@ -16,7 +16,7 @@ from workflow.circuits.fused_gates import TargetedGate
 
 Array = npt.NDArray[np.complex128]
 
-MOST_QUBITS = 10
+MAX_QUBITS = 10
 """16 MiB of a density matrix; each gate reads it several times."""
 _I, _X, _Y, _Z = (
     np.array(rows, np.complex128)

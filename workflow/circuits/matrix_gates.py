@@ -26,7 +26,7 @@ NAMED = "matrix_"
 """Beginning of the names of these gates; a number follows."""
 LINE = "// matrices: "
 """Beginning of the comment; JSON of matrices in complex128, each as base64 by its gate's name."""
-MOST_QUBITS = 10
+MAX_QUBITS = 10
 """Qubits of a matrix that is kept, those of the widest gate (16 MiB)."""
 
 
@@ -84,7 +84,7 @@ def matrix_of(operation: Operation) -> Matrix | None:
     """Return the matrix of a `UnitaryGate`, also where it is controlled or annotated, else None.
 
     None stands for operations whose definitions are exact. Raises ValueError for more qubits than
-    `MOST_QUBITS`.
+    `MAX_QUBITS`.
     """
     if not _has_matrix(operation):
         return None
@@ -110,10 +110,10 @@ def controlled_matrix(gate: UnitaryGate, controls: int, state: int | None) -> Ma
 
 
 def _check_width(name: str, qubits: int) -> None:
-    if qubits > MOST_QUBITS:
+    if qubits > MAX_QUBITS:
         raise ValueError(
             f"{name} is of a matrix and has {qubits} qubits with its "
-            f"controls; {MOST_QUBITS} are allowed, because Qiskit's gates in its place would be "
+            f"controls; {MAX_QUBITS} are allowed, because Qiskit's gates in its place would be "
             "others; make it of such gates before it is written"
         )
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from openqasm3 import ast
 
 Number = int | float
-MOST_BITS = 64
+MAX_BITS = 64
 """Bits of an integer: the language leaves those of one without a size to whoever reads it."""
 
 
@@ -23,8 +23,8 @@ def _power(base: Number, exponent: Number) -> Any:
     if isinstance(base, int) and isinstance(exponent, int):
         if exponent < 0:
             raise ValueError(f"{base}**{exponent} is no integer; write {base}.0**{exponent}")
-        if exponent > MOST_BITS and abs(base) > 1:
-            raise ValueError(f"an integer has at most {MOST_BITS} bits")
+        if exponent > MAX_BITS and abs(base) > 1:
+            raise ValueError(f"an integer has at most {MAX_BITS} bits")
     return base**exponent
 
 
@@ -96,6 +96,6 @@ def _result(node: ast.Expression, name: str, given: list[Number | None]) -> Numb
         raise ValueError(f"{where}{error}") from None
     if isinstance(found, complex) or not math.isfinite(found):
         raise ValueError(f"{where}the result is no finite real number")
-    if isinstance(found, int) and found.bit_length() > MOST_BITS:
-        raise ValueError(f"{where}an integer has at most {MOST_BITS} bits")
+    if isinstance(found, int) and found.bit_length() > MAX_BITS:
+        raise ValueError(f"{where}an integer has at most {MAX_BITS} bits")
     return found

@@ -12,14 +12,14 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from workflow.circuits.qasm3_arithmetic import FLOATS, MOST_BITS, Number, number_of
+from workflow.circuits.qasm3_arithmetic import FLOATS, MAX_BITS, Number, number_of
 from workflow.circuits.qasm3_modifiers import LIBRARY_GATES
 from workflow.circuits.qasm3_program import CONSTANTS, place_of
 
 if TYPE_CHECKING:
     from openqasm3 import ast
 
-_MOST_STEPS = 100_000
+_MAX_STEPS = 100_000
 """Turns of loops and statements in them: of a circuit's gates as many are read."""
 
 
@@ -77,9 +77,9 @@ class _Loops:
             assert isinstance(statement, ast.ForInLoop)
             for number in numbers:
                 self._steps += 1 + len(statement.block)
-                if self._steps > _MOST_STEPS:
+                if self._steps > _MAX_STEPS:
                     raise ValueError(
-                        f"{place_of(statement)}loops must do at most {_MOST_STEPS} steps in all"
+                        f"{place_of(statement)}loops must do at most {_MAX_STEPS} steps in all"
                     )
                 within = {**values, statement.identifier.name: number}
                 for one in copy.deepcopy(statement.block):
@@ -157,8 +157,8 @@ def _value_of(declaration: ast.ConstantDeclaration, values: Mapping[str, Number]
 
 def _bits(kind: object, values: Mapping[str, Number]) -> int:
     """Return the bits of a type, 0 where it cannot have so many or they are no integer."""
-    size = MOST_BITS if (given := getattr(kind, "size", None)) is None else number_of(given, values)
-    return size if isinstance(size, int) and 1 <= size <= MOST_BITS else 0
+    size = MAX_BITS if (given := getattr(kind, "size", None)) is None else number_of(given, values)
+    return size if isinstance(size, int) and 1 <= size <= MAX_BITS else 0
 
 
 def _limits(kind: object, values: Mapping[str, Number]) -> tuple[int, int]:

@@ -18,22 +18,22 @@ from workflow.circuits import qiskit_text
 from workflow.circuits.matrix_gates import Matrix
 from workflow.circuits.qasm3_modifiers import OF_FILE, OPERATIONS
 from workflow.circuits.qasm_text import QasmError, statement_text, statements
-from workflow.config.circuit import MOST_GATES
+from workflow.config.circuit import MAX_GATES
 from workflow.counted import counted
 from workflow.storage.memory import in_words
 
 LIBRARY = "qelib1.inc"
 """The one file that a text may include: Qiskit has its gates in itself and opens nothing for it."""
-_MOST_BYTES = 32 << 20
-_MOST_BITS = 4096
+_MAX_BYTES = 32 << 20
+_MAX_BITS = 4096
 """Qubits and, apart, classical bits; the caller has a lower limit for what it can compute."""
-_MOST_NESTED = 64
+_MAX_NESTED = 64
 """Parentheses of an expression: Qiskit's parser calls itself for each."""
-_MOST_DEEP = 64
+_MAX_DEEP = 64
 """Definitions of gates by gates that are defined: each is a call within a call."""
-_MOST_SIGNS = 256
+_MAX_SIGNS = 256
 """Signs and powers of the parameters of one call: the parser calls itself for them too."""
-_MOST_DIGITS = 18
+_MAX_DIGITS = 18
 """Digits of an index or a version, which Qiskit reads into 64 bits."""
 _PARAMETER_TOKENS = 16
 """Tokens of parameters that are worked out in the time that a gate takes."""
@@ -75,7 +75,7 @@ def parsable(path: Path, known: Mapping[str, int] = MappingProxyType({})) -> Par
         form = qiskit_text.form_of(content)
         if form is None:
             return _Reader(known, lines=True).read(content.decode("utf-8", "replace"))
-        text = qiskit_text.as_version_2(content, form, _MOST_BYTES)
+        text = qiskit_text.as_version_2(content, form, _MAX_BYTES)
         names, said = qiskit_text.names_of(text), qiskit_text.said_in(text)
         matrices = qiskit_text.matrices_of(text)
         found = _Reader({**known, **dict.fromkeys(matrices, 0)}, lines=False).read(text)
@@ -87,11 +87,11 @@ def parsable(path: Path, known: Mapping[str, int] = MappingProxyType({})) -> Par
 def _content(path: Path) -> bytes:
     try:
         with path.open("rb") as file:
-            content = file.read(_MOST_BYTES + 1)
+            content = file.read(_MAX_BYTES + 1)
     except OSError as error:
         raise QasmError(f"it cannot be read ({error})") from error
-    if len(content) > _MOST_BYTES:
-        raise QasmError(f"it has more than the {in_words(_MOST_BYTES)} that are allowed")
+    if len(content) > _MAX_BYTES:
+        raise QasmError(f"it has more than the {in_words(_MAX_BYTES)} that are allowed")
     return content.removeprefix(codecs.BOM_UTF8)  # which some editors begin a text with
 
 
@@ -136,7 +136,7 @@ class _Reader:
         return Parsable(text, self.bits["qreg"], self.gates, opaque=frozenset(opaque))
 
     def _take(self, tokens: list[str]) -> None:
-        if max(map(len, tokens)) > _MOST_DIGITS:
+        if max(map(len, tokens)) > _MAX_DIGITS:
             self._check_digits(tokens)
         first = tokens[0]
         if not first[0].isalpha() and first not in (";", "}"):
@@ -164,10 +164,10 @@ class _Reader:
 
     def _check_digits(self, tokens: Sequence[str]) -> None:
         for before, token in itertools.pairwise(tokens):
-            if len(token) > _MOST_DIGITS and before in ("[", "OPENQASM") and token[0].isdigit():
+            if len(token) > _MAX_DIGITS and before in ("[", "OPENQASM") and token[0].isdigit():
                 if tokens[0] in self.bits:
                     raise _too_many_bits(tokens[0])
-                raise QasmError(f"a number may have {_MOST_DIGITS} digits there, got {token:.30}")
+                raise QasmError(f"a number may have {_MAX_DIGITS} digits there, got {token:.30}")
 
     def _check_include(self, tokens: Sequence[str]) -> None:
         if self.defined or len(tokens) != 3 or tokens[1][1:-1] != LIBRARY:
@@ -182,7 +182,7 @@ class _Reader:
             raise QasmError(f"a register is declared as {tokens[0]} name[size];")
         size = int(tokens[3])
         self.bits[tokens[0]] += size
-        if self.bits[tokens[0]] > _MOST_BITS:
+        if self.bits[tokens[0]] > _MAX_BITS:
             raise _too_many_bits(tokens[0])
         self.registers[tokens[1]] = size
 
@@ -195,8 +195,8 @@ class _Reader:
             _check_gates(self.sizes[self.defined])
             depth = max(self.depths[self.defined], 1 + self.depths.get(tokens[0], 0))
             self.depths[self.defined] = depth
-            if depth > _MOST_DEEP:
-                raise QasmError(f"definitions may be {_MOST_DEEP} deep, {self.defined} is deeper")
+            if depth > _MAX_DEEP:
+                raise QasmError(f"definitions may be {_MAX_DEEP} deep, {self.defined} is deeper")
         if tokens[-1] == "}":
             self.defined = ""
 
@@ -228,18 +228,18 @@ def _parameters_end(tokens: Sequence[str]) -> int:
         if depth <= 0:
             return at + 1 if at else 0  # the first token is no parenthesis where there are none
         signs += token in ("-", "^")
-        if depth > _MOST_NESTED:
-            raise QasmError(f"an expression may nest {_MOST_NESTED} parentheses, got more")
-        if signs > _MOST_SIGNS:
-            raise QasmError(f"parameters may have {_MOST_SIGNS} signs and powers, got more")
+        if depth > _MAX_NESTED:
+            raise QasmError(f"an expression may nest {_MAX_NESTED} parentheses, got more")
+        if signs > _MAX_SIGNS:
+            raise QasmError(f"parameters may have {_MAX_SIGNS} signs and powers, got more")
     return len(tokens)
 
 
 def _too_many_bits(register: str) -> QasmError:
     what = "qubits" if register == "qreg" else "classical bits"
-    return QasmError(f"it declares more than {_MOST_BITS} {what}")
+    return QasmError(f"it declares more than {_MAX_BITS} {what}")
 
 
 def _check_gates(gates: int) -> None:
-    if gates > MOST_GATES:
-        raise QasmError(f"it stands for {gates} gates or more; {MOST_GATES} are allowed")
+    if gates > MAX_GATES:
+        raise QasmError(f"it stands for {gates} gates or more; {MAX_GATES} are allowed")

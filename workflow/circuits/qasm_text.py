@@ -12,9 +12,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-MOST_TOKENS = 3_000_000
+MAX_TOKENS = 3_000_000
 """Tokens of a text, 30 for each gate that a circuit may have; they take two seconds."""
-_MOST_TOKENS_TOGETHER = 20_000
+_MAX_TOKENS_TOGETHER = 20_000
 """Tokens of a statement: a barrier on thousands of qubits is shorter."""
 _TOKEN = re.compile(
     r"[ \t\r]*(?:"
@@ -65,10 +65,10 @@ def statements(text: str) -> Iterator[Statement]:
                 first = line
             tokens.append(token)
             known, count = True, count + 1
-            if count > MOST_TOKENS or len(tokens) > _MOST_TOKENS_TOGETHER:
+            if count > MAX_TOKENS or len(tokens) > _MAX_TOKENS_TOGETHER:
                 raise QasmError(
-                    f"it has more than {MOST_TOKENS} words, numbers and symbols, or "
-                    f"{_MOST_TOKENS_TOGETHER} without a semicolon"
+                    f"it has more than {MAX_TOKENS} words, numbers and symbols, or "
+                    f"{_MAX_TOKENS_TOGETHER} without a semicolon"
                 )
             if token in (";", "{", "}"):
                 yield Statement(first, tokens)

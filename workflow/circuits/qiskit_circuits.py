@@ -26,14 +26,14 @@ from workflow.circuits.qasm3_program import control_in_words
 from workflow.circuits.qasm_cost import parsable
 from workflow.circuits.qasm_text import QasmError, parser_message
 from workflow.circuits.resets import without_waits
-from workflow.config.circuit import MOST_GATES, MOST_QUBITS, MOST_UPDATES, Circuit
+from workflow.config.circuit import MAX_GATES, MAX_QUBITS, MAX_UPDATES, Circuit
 from workflow.storage.files import absent, is_file
 from workflow.storage.memory import in_words, machine_memory
 
 Array = npt.NDArray[Any]
 _ROUNDING = 1e-14
 """Entries of Qiskit's gate matrices that count as 0, at most."""
-_WIDEST_KNOWN, _MOST_KNOWN = 6, 2000
+_WIDEST_KNOWN, _MAX_KNOWN = 6, 2000
 """Qubits, and number, of the different gates whose matrices a check reads."""
 _INSTRUCTIONS = tuple(
     replace(one, constructor=lambda length: IGate(), builtin=True) if one.name == "u0" else one
@@ -93,23 +93,23 @@ def load_circuit(path: Path) -> QuantumCircuit:
 
 
 def _check_qubits(path: Path, qubits: int) -> None:
-    if not 1 <= qubits <= MOST_QUBITS:
+    if not 1 <= qubits <= MAX_QUBITS:
         raise CircuitError(
-            f"circuit.file: {path} has {qubits} qubits; there must be 1 to {MOST_QUBITS}"
+            f"circuit.file: {path} has {qubits} qubits; there must be 1 to {MAX_QUBITS}"
         )
 
 
 def check_work(qubits: int, gates: int) -> None:
     """Raise CircuitError where a circuit would take too long, before any of it is built."""
-    if gates > MOST_GATES:
+    if gates > MAX_GATES:
         raise CircuitError(
-            f"circuit: it has {gates} gates on {qubits} qubits; {MOST_GATES} gates are allowed"
+            f"circuit: it has {gates} gates on {qubits} qubits; {MAX_GATES} gates are allowed"
         )
-    if (updates := gates << qubits) > MOST_UPDATES:
+    if (updates := gates << qubits) > MAX_UPDATES:
         raise CircuitError(
             f"circuit: its {gates} gates on the 2^{qubits} amplitudes of {qubits} qubits are "
-            f"{updates:.2g} updates; {MOST_UPDATES:.2g} are allowed, "
-            f"{MOST_UPDATES >> qubits} gates on {qubits} qubits"
+            f"{updates:.2g} updates; {MAX_UPDATES:.2g} are allowed, "
+            f"{MAX_UPDATES >> qubits} gates on {qubits} qubits"
         )
 
 
@@ -204,10 +204,10 @@ class _Keeping:
         """
         key = operation.name, tuple(operation.params), position
         if key not in self._known:
-            if operation.num_qubits > _WIDEST_KNOWN or len(self._known) >= _MOST_KNOWN:
+            if operation.num_qubits > _WIDEST_KNOWN or len(self._known) >= _MAX_KNOWN:
                 raise CircuitError(
                     f"{where} acts on the measured qubit {qubit}; whether it keeps it is known of "
-                    f"{_MOST_KNOWN} gates of at most {_WIDEST_KNOWN} qubits"
+                    f"{_MAX_KNOWN} gates of at most {_WIDEST_KNOWN} qubits"
                 )
             self._known[key] = _keeps_bit(operation, position)
         if not self._known[key]:

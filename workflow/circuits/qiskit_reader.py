@@ -40,9 +40,9 @@ FAILED = 3
 """Exit status where stderr ends with a line that says what Qiskit could not do."""
 _WORDS = {"barrier", "c3sx", "if", "measure", "pi", "reset"}
 """Names, beside Qiskit's for OpenQASM 2, of gates of a file that would be taken for others."""
-_MOST_SAID = 1 << 16
+_MAX_SAID = 1 << 16
 """Characters of a name or of metadata; what is longer is left out."""
-_MOST_BITS = 4096
+_MAX_BITS = 4096
 """Qubits and, apart, classical bits, as for a text in OpenQASM 2."""
 
 
@@ -147,8 +147,8 @@ def _in_plain_registers(circuit: QuantumCircuit, matrices: Matrices) -> QuantumC
     from workflow.circuits.qiskit_gates import name_apart, take_apart
 
     for bits, what in ((circuit.num_qubits, "qubits"), (circuit.num_clbits, "classical bits")):
-        if bits > _MOST_BITS:
-            raise ValueError(f"it declares more than {_MOST_BITS} {what}")
+        if bits > _MAX_BITS:
+            raise ValueError(f"it declares more than {_MAX_BITS} {what}")
     for instruction in circuit.data:
         if isinstance(instruction.operation, ControlFlowOp):
             name = instruction.operation.name
@@ -177,7 +177,7 @@ def _name_and_metadata(circuit: QuantumCircuit) -> dict[str, str]:
     """Return a circuit's name, and its metadata as JSON, where it has them."""
     metadata = json.dumps(circuit.metadata, ensure_ascii=False) if circuit.metadata else ""
     found = {"name": circuit.name or "", "metadata": metadata}
-    return {key: text for key, text in found.items() if 0 < len(text) <= _MOST_SAID}
+    return {key: text for key, text in found.items() if 0 < len(text) <= _MAX_SAID}
 
 
 def _named(circuit: QuantumCircuit) -> list[list[str]]:

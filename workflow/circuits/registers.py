@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from qiskit import QuantumCircuit
     from qiskit.circuit import Register
 
-MOST_OUTCOMES = 1 << 20
+MAX_OUTCOMES = 1 << 20
 """Outcomes beside which classical bits stand: each is a text of four bytes a bit."""
 
 
@@ -103,10 +103,10 @@ def classical_bits(attributes: Mapping[str, Any], outcomes: Array) -> Coordinate
     """Return the classical bits at basis states (outcome,), the highest first.
 
     Registers are apart by a space, the last first; bits into which nothing is measured are 0. It is
-    None where nothing is measured, and of more than `MOST_OUTCOMES`.
+    None where nothing is measured, and of more than `MAX_OUTCOMES`.
     """
     measured = attributes.get("measured")
-    if measured is None or len(outcomes) > MOST_OUTCOMES:
+    if measured is None or len(outcomes) > MAX_OUTCOMES:
         return None
     sizes = [size for _, size in attributes["classical_registers"]]
     if sum(sizes) != len(measured):  # bits without a register, or in two

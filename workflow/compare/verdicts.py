@@ -12,7 +12,7 @@ from workflow.implementation import OURS
 
 NOT_COMPARABLE = "not comparable"
 UNKNOWN_TIMES = "times not comparable"
-_LEAST_ERROR = 2.0**-53
+_MIN_ERROR = 2.0**-53
 """Errors below the unit roundoff of fp64 may be those of the reference."""
 _VERSIONS = {
     "numpy": "", "scipy": "", "driver": "", "cupy-cuda12x": "", "cupy-cuda13x": "",
@@ -185,7 +185,7 @@ def _speed(key: Key, before: Row, after: Row, margins: Margins) -> tuple[str, Ra
 def _accuracy(before: Row, after: Row, margins: Margins) -> tuple[str, float | None]:
     if before.error is None or after.error is None:
         return "", None
-    ratio = max(after.error, _LEAST_ERROR) / max(before.error, _LEAST_ERROR)
+    ratio = max(after.error, _MIN_ERROR) / max(before.error, _MIN_ERROR)
     most = 1 + margins.error
     if ratio > most:
         return "less accurate", ratio

@@ -14,7 +14,7 @@ from workflow.config.mistakes import nearest
 from workflow.config.model import Model
 from workflow.config.text_forms import text_like
 
-MOST_SHARDS = 4096
+MAX_SHARDS = 4096
 """Shards of one workload: each is several jobs, and Snakemake holds every job in memory."""
 
 BINARY_UNITS = {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
@@ -94,7 +94,7 @@ class Case(Model):
     shards: int = Field(
         1,
         ge=1,
-        le=MOST_SHARDS,
+        le=MAX_SHARDS,
         description="Number of jobs into which the workload is split along an axis; any node may "
         "take them.",
     )

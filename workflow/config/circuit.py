@@ -10,11 +10,11 @@ from pydantic import Field, model_validator
 from workflow.config.model import Model
 
 CircuitName = Literal["qft", "ghz", "random"]
-MOST_QUBITS = 34
+MAX_QUBITS = 34
 """2^34 amplitudes are 128 GiB in complex64."""
-MOST_GATES = 100_000
+MAX_GATES = 100_000
 """Gates of a circuit, before fusion: a file of them is read and checked in two seconds."""
-MOST_UPDATES = 1 << 46
+MAX_UPDATES = 1 << 46
 """Gates of a circuit times amplitudes of its state: 4096 gates on 34 qubits, all on 29."""
 
 
@@ -31,7 +31,7 @@ class Circuit(Model):
         "are left out, also beside noise.",
     )
     name: CircuitName | None = Field(None, description="A circuit that is built here.")
-    qubits: int | None = Field(None, ge=1, le=MOST_QUBITS, description="Qubits of a named circuit.")
+    qubits: int | None = Field(None, ge=1, le=MAX_QUBITS, description="Qubits of a named circuit.")
     depth: int = Field(20, ge=1, le=10_000, description="Layers of a random circuit.")
     seed: int | None = Field(
         None, ge=0, description="Seed of a random circuit; the study's where not given."

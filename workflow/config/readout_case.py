@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Annotated
 
-from argand.readout.problem import MOST_SHOTS
+from argand.readout.problem import MAX_SHOTS
 from pydantic import Field, model_validator
 
 from workflow.config.case import Case
@@ -13,7 +13,7 @@ from workflow.config.model import Model
 from workflow.config.text_forms import text_like
 
 READOUTS = ("shots", "observables", "probabilities")
-_MOST_OUTCOMES = 30
+_MAX_OUTCOMES = 30
 """Qubits of marginal probabilities at most: 8 GiB of them."""
 PauliString = Annotated[
     str, text_like("^[IXYZ]+$", "'ZIX' of the letters I, X, Y and Z", longest=64)
@@ -39,7 +39,7 @@ class ReadoutCase(Case):
     """A state that may be asked for one kind of readout."""
 
     shots: int | None = Field(
-        None, ge=1, le=MOST_SHOTS,
+        None, ge=1, le=MAX_SHOTS,
         description="Number of measurements of all qubits: the product is counts of basis states "
         "in place of amplitudes. Where a file measures into classical bits, they stand beside them "
         "(`classical_bits`). The seed is the study's.",
@@ -51,7 +51,7 @@ class ReadoutCase(Case):
         "Measurements at the end of a circuit are left out of its state.",
     )  # fmt: skip
     probabilities: list[Annotated[int, Field(ge=0)]] | None = Field(
-        None, min_length=1, max_length=_MOST_OUTCOMES,
+        None, min_length=1, max_length=_MAX_OUTCOMES,
         description="Qubits: the product is the probabilities of their values, summed over the "
         "others, in place of amplitudes. Bit j of an outcome is that of the j-th qubit.",
     )  # fmt: skip

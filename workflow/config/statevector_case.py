@@ -11,7 +11,7 @@ from workflow.config.file_input import DatasetRef, FileInput
 from workflow.config.model import Model
 from workflow.config.readout_case import READOUTS, ReadoutCase
 
-MOST_TRAJECTORIES = 10_000_000
+MAX_TRAJECTORIES = 10_000_000
 
 
 _SAMPLED_TOLERANCE = 0.1
@@ -35,7 +35,7 @@ class Noise(Model):
     )
     damping: Probability = Field(0.0, description="Probability that a qubit falls from |1> to |0>.")
     trajectories: int | None = Field(
-        None, ge=2, le=MOST_TRAJECTORIES,
+        None, ge=2, le=MAX_TRAJECTORIES,
         description="Number of trajectories, for observables and probabilities; each shot has a "
         "trajectory of its own. Standard errors fall with the root of their number; from about "
         "5000 on the mean is proved to a digit.",
@@ -109,8 +109,8 @@ class StatevectorCase(ReadoutCase):
                 "noise.trajectories must not be given with shots, got "
                 f"{noise.trajectories}: each of the {shots} shots has a trajectory of its own"
             )
-        if not 2 <= shots <= MOST_TRAJECTORIES:
+        if not 2 <= shots <= MAX_TRAJECTORIES:
             raise ValueError(
-                f"shots must be from 2 to {MOST_TRAJECTORIES} with noise, got {shots}: each has a "
+                f"shots must be from 2 to {MAX_TRAJECTORIES} with noise, got {shots}: each has a "
                 "trajectory of its own"
             )

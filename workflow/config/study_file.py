@@ -17,11 +17,11 @@ import yaml
 from workflow.config.mistakes import StudyError
 
 _YAML = "tag:yaml.org,2002:"
-_MOST_BYTES = 1 << 20
-_MOST_DEPTH = 32
-_MOST_VALUES = 100_000
+_MAX_BYTES = 1 << 20
+_MAX_DEPTH = 32
+_MAX_VALUES = 100_000
 """Values of a config with aliases written out; a study of a thousand workloads has a tenth."""
-_MOST_DIGITS = 400
+_MAX_DIGITS = 400
 """Python takes the square of the digits to read a whole number; the largest double has 309."""
 
 
@@ -40,8 +40,8 @@ class _Loader(yaml.SafeLoader):
         untyped: Any = self
         line = untyped.peek_event().start_mark.line + 1
         self._depth += 1
-        if self._depth > _MOST_DEPTH:
-            self._refuse(line, f"values may be nested {_MOST_DEPTH} deep, these are deeper")
+        if self._depth > _MAX_DEPTH:
+            self._refuse(line, f"values may be nested {_MAX_DEPTH} deep, these are deeper")
         node: yaml.Node | None = super().compose_node(parent, index)
         self._depth -= 1
         if node is not None:
@@ -59,9 +59,9 @@ class _Loader(yaml.SafeLoader):
             untyped: Any = self
             looks = untyped.resolve(yaml.ScalarNode, node.value, (True, False)).removeprefix(_YAML)
             allowed = {"str", looks} | ({"float"} if looks == "int" else set())
-            if tag in ("int", "float") and len(node.value) > _MOST_DIGITS:
+            if tag in ("int", "float") and len(node.value) > _MAX_DIGITS:
                 self._refuse(
-                    line, f"a number may have {_MOST_DIGITS} digits, got {node.value:.20}..."
+                    line, f"a number may have {_MAX_DIGITS} digits, got {node.value:.20}..."
                 )
         else:
             allowed = {"map"} if isinstance(node, yaml.MappingNode) else {"seq"}
@@ -81,8 +81,8 @@ class _Loader(yaml.SafeLoader):
         if any(id(part) not in self._values for part in parts):
             self._refuse(line, "not plain data: a value is part of itself")
         self._values[id(node)] = total = 1 + sum(self._values[id(part)] for part in parts)
-        if total > _MOST_VALUES:
-            self._refuse(line, f"a config may hold {_MOST_VALUES} values, got {total} or more")
+        if total > _MAX_VALUES:
+            self._refuse(line, f"a config may hold {_MAX_VALUES} values, got {total} or more")
 
     def _refuse(self, line: int, text: str) -> NoReturn:
         raise StudyError([f"{self.name}, line {line}: {text}"])
@@ -145,7 +145,7 @@ def read_study_file(path: Path) -> dict[str, Any]:
         if not path.is_file() and not path.is_dir() and path.exists():
             raise OSError("a pipe or a device, which jobs cannot read again; name a file")
         with path.open("rb") as file:
-            content = file.read(_MOST_BYTES + 1)
+            content = file.read(_MAX_BYTES + 1)
         text = content.decode("utf-8")
     except FileNotFoundError as error:
         raise StudyError([f"there is no file {path} (looked in {Path.cwd()})"]) from error
@@ -154,8 +154,8 @@ def read_study_file(path: Path) -> dict[str, Any]:
         raise StudyError([said]) from error
     except (OSError, ValueError) as error:
         raise StudyError([f"{path}: cannot be read ({error})"]) from error
-    if len(content) > _MOST_BYTES:
-        raise StudyError([f"{path}: a config may have {_MOST_BYTES} bytes, this has more"])
+    if len(content) > _MAX_BYTES:
+        raise StudyError([f"{path}: a config may have {_MAX_BYTES} bytes, this has more"])
     return _content(text, path)
 
 

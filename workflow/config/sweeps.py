@@ -21,7 +21,7 @@ from workflow.config.mistakes import StudyError, show
 
 _LISTS = (list, tuple, set, frozenset, collections.abc.Sequence)
 _SCALARS = (int, float, str, bool)
-MOST_CASES = 10_000
+MAX_CASES = 10_000
 """Cases of a study; sweeps multiply, and Snakemake holds every job in memory."""
 
 
@@ -47,16 +47,16 @@ def expand(name: str, parameters: Mapping[str, Any], model: type[BaseModel]) -> 
     Without a sweep it is the workload itself. Cases come in the order of the values, of several
     sweeps the first parameter varying slowest; parameters are in the order of the model's fields,
     so names do not depend on the order of a config's keys. Raises StudyError for an empty sweep, a
-    value given twice, and more than `MOST_CASES` cases.
+    value given twice, and more than `MAX_CASES` cases.
     """
     sweeps = list(find_sweeps(parameters, [model]))
     mistakes = [f"workloads.{name}.{text}" for text in map(_mistake, sweeps) if text]
     if mistakes:
         raise StudyError(mistakes)
     count = math.prod(len(sweep.values) for sweep in sweeps)
-    if count > MOST_CASES:
+    if count > MAX_CASES:
         raise StudyError(
-            [f"workloads.{name}: its sweeps make {count} cases; a study may have {MOST_CASES}"]
+            [f"workloads.{name}: its sweeps make {count} cases; a study may have {MAX_CASES}"]
         )
     cases = []
     for values in itertools.product(*(sweep.values for sweep in sweeps)):

@@ -39,7 +39,7 @@ def label_whole(*counting: Axis) -> None:
 
 _LONGEST_BITS = 24
 """Characters of classical bits that stand below a bar."""
-MOST_TITLE = 70
+MAX_TITLE = 70
 """Letters of a line above a picture of the usual width."""
 
 
@@ -61,7 +61,7 @@ def title_of(product: Product, leading: int = 0) -> str:
             said.append(f"{axis} {value:.9g} {label.strip(' ()')}".rstrip())
         else:
             said.append(f"{axis} {one.values[0]}")
-    return "\n".join([*textwrap.wrap(product.title, MOST_TITLE), *([", ".join(said)] * bool(said))])
+    return "\n".join([*textwrap.wrap(product.title, MAX_TITLE), *([", ".join(said)] * bool(said))])
 
 
 _PREFIXES = {1e9: "G", 1e6: "M", 1e3: "k", 1.0: "", 1e-3: "m", 1e-6: "µ", 1e-9: "n"}

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Array = npt.NDArray[Any]
-_MOST_DRAWN = 1024
+_MAX_DRAWN = 1024
 """Rows, and columns, of a picture."""
 _LABEL = "power (dB relative to the largest)"
 
@@ -26,7 +26,7 @@ def draw_powers(
     """Draw (up, across) powers in dB over both axes, a single row or column as a curve.
 
     Args:
-        powers: at most `_MOST_DRAWN` means of equal blocks of them are drawn along an axis.
+        powers: at most `_MAX_DRAWN` means of equal blocks of them are drawn along an axis.
         names: names of the axis upwards and of the one across.
         there: coordinates, in any order along the axis across; entries of axes without one, and in
             an image of those whose steps are not equal, are counted.
@@ -46,8 +46,8 @@ def draw_powers(
         return
     across, label = pictures.of_equal_steps(names[1], across, label)
     up, upwards = pictures.of_equal_steps(names[0], up, upwards)
-    edges = [pictures.edges_of_blocks(one, _MOST_DRAWN) for one in (across, up)]
-    drawn = pictures.decibels(pictures.block_means(powers, _MOST_DRAWN))
+    edges = [pictures.edges_of_blocks(one, _MAX_DRAWN) for one in (across, up)]
+    drawn = pictures.decibels(pictures.block_means(powers, _MAX_DRAWN))
     image = axes.imshow(drawn, origin="lower", aspect="auto", extent=(*edges[0], *edges[1]))
     axes.figure.colorbar(image, ax=axes, label=_LABEL)
     axes.set_xlabel(label)

@@ -24,7 +24,7 @@ from workflow.files.virtual_spaces import Box, bounds_of
 
 _HEADERS = 1 << 16
 """Bytes that a filter may add to a chunk that it makes no smaller."""
-_MOST_THREADS = 8
+_MAX_THREADS = 8
 """Decoding at once; the stack of each counts as memory of the process."""
 
 
@@ -90,7 +90,7 @@ def _check(dataset: h5py.Dataset, box: Box) -> None:
             raise ChunkError(f"{_named(dataset)}: the chunk at {offset} {error}") from error
         _compare(dataset, offset, decoded, needed)
 
-    threads = min(_MOST_THREADS, available_cores())
+    threads = min(_MAX_THREADS, available_cores())
     with ThreadPoolExecutor(threads) as pool:
         ahead: deque[Future[None]] = deque()
         for offset, mask in packed:

@@ -16,7 +16,7 @@ from workflow.storage.files import is_file
 GLOB = re.compile(r"[*?[]")
 """Characters of a pattern. A path of an existing file is none."""
 _NUMBERED = re.compile(r"(.*?)(\d+)(\.[A-Za-z]\w*)?", re.DOTALL)
-_MOST_MISSING = 5
+_MAX_MISSING = 5
 """Missing files that an error names."""
 _MOST_NUMBERS = 100_000
 """Numbers up to which files may be missing."""
@@ -117,13 +117,11 @@ def _check_all_are_there(path: Path, found: Sequence[_File]) -> None:
         for number in range(min(_MOST_NUMBERS, last.number))
         if number not in known
     )
-    lost = list(
-        islice((name for name in absent if fnmatchcase(name, path.name)), _MOST_MISSING + 1)
-    )
+    lost = list(islice((name for name in absent if fnmatchcase(name, path.name)), _MAX_MISSING + 1))
     if lost:
-        more = ", ..." if len(lost) > _MOST_MISSING else ""
+        more = ", ..." if len(lost) > _MAX_MISSING else ""
         raise InputError(
-            f"input.file: {path} lacks {', '.join(lost[:_MOST_MISSING])}{more} of a recording, "
+            f"input.file: {path} lacks {', '.join(lost[:_MAX_MISSING])}{more} of a recording, "
             f"whose last file is {last.path.name}; a pattern without it, as "
             f"{stem}{'?' * max(0, width - 1)}[1-9]{suffix}, reads the others"
         )

@@ -18,7 +18,7 @@ from workflow.files.virtual_spaces import is_unlimited
 
 _LISTED = 20
 """Most datasets of a file that a message names."""
-_MOST_LINKS = 16
+_MAX_LINKS = 16
 """Followed one after another, as HDF5 itself does."""
 _SWITCH = "allow it with input.external: true"
 
@@ -82,7 +82,7 @@ def _walk(file: h5py.File, path: str, external: bool) -> tuple[h5py.HLObject, li
             )
         kind = place.id.links.get_info(name).type
         followed += kind != h5py.h5l.TYPE_HARD
-        if followed > _MOST_LINKS:
+        if followed > _MAX_LINKS:
             raise DatasetError(f"{path} of {file.filename} leads through links in a circle")
         if kind == h5py.h5l.TYPE_SOFT:
             target = place.id.links.get_val(name).decode()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import h5py
 import numpy as np
 
-from workflow.data import MOST_CHECKED, Array, blank
+from workflow.data import MAX_CHECKED, Array, blank
 from workflow.files.chunk_filters import ChunkError
 from workflow.files.chunk_sizes import check_chunks
 from workflow.files.input_error import InputError
@@ -21,7 +21,7 @@ def read_numbers(dataset: h5py.Dataset, key: str, *, check: bool) -> Array:
     kind = dataset.dtype
     if not is_coordinate(kind):
         raise InputError(f"{key}: {dataset.name} must hold numbers, got {type_in_words(kind)}")
-    if check and dataset.size > MOST_CHECKED:
+    if check and dataset.size > MAX_CHECKED:
         return blank(dataset.shape, widened(np.empty(0, kind)).dtype)
     try:
         with limited_memory(4 * dataset.size * 8):

@@ -30,7 +30,7 @@ _MISSING = ("_FillValue", "missing_value")
 _VALID = ("valid_min", "valid_max", "valid_range")
 _FITS = {"BSCALE": (_SCALE, 1.0), "BZERO": (_OFFSET, 0.0), "BLANK": (_MISSING[0], math.nan)}
 """FITS's attributes: netCDF's name of each, and the value that changes nothing."""
-_MOST_VALUES = 16
+_MAX_VALUES = 16
 """Values of an attribute that are read."""
 
 
@@ -221,7 +221,7 @@ def _numbers(dataset: h5py.Dataset, name: str) -> Array | None:
         return None
     held = dataset.attrs.get_id(name)
     count = 0 if held.shape is None else math.prod(held.shape)
-    if held.dtype.kind not in "fiu" or not 1 <= count <= _MOST_VALUES:
+    if held.dtype.kind not in "fiu" or not 1 <= count <= _MAX_VALUES:
         raise StoredError(
             f"has an attribute {name} that is not one number, or a few; correct or delete it"
         )

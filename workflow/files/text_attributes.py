@@ -28,7 +28,7 @@ LONGEST_NAME = 256
 """Characters of one that is taken for what values mean, and the date that times count from."""
 CPU_SECONDS = 2.0
 """Seconds of a core that reading text may take; it takes a millisecond."""
-_MOST_KNOWN = 4096
+_MAX_KNOWN = 4096
 """Texts of attributes that are kept."""
 _known: dict[tuple[Any, ...], Any] = {}
 
@@ -127,7 +127,7 @@ def guarded_once(dataset: h5py.Dataset, what: str, read: Callable[[], Any]) -> A
     path = Path(dataset.file.filename)
     key = path, file_state(path), dataset.name, what
     if key not in _known:
-        if len(_known) >= _MOST_KNOWN:
+        if len(_known) >= _MAX_KNOWN:
             _known.clear()
         _known[key] = guarded(read)
     return _known[key]

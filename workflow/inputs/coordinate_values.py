@@ -30,7 +30,7 @@ from workflow.inputs.selected_offsets import of_one_half
 from workflow.inputs.selections import PickedAxis
 from workflow.inputs.table_columns import column_of_table
 
-MOST_COMPONENTS = 16
+MAX_COMPONENTS = 16
 """Numbers that a coordinate may have at each entry: three of a position."""
 
 
@@ -154,7 +154,7 @@ def _shape_along(
     if several:
         found = dataset.shape if dataset.shape[0] == length else dataset.shape[::-1]
         shape, fits = (length, found[1]), found[0] == length
-    if not fits or dataset.size != math.prod(shape) or max(shape[1:], default=1) > MOST_COMPONENTS:
+    if not fits or dataset.size != math.prod(shape) or max(shape[1:], default=1) > MAX_COMPONENTS:
         raise _other_length(dataset, key, length)
     if column is not None and column >= (shape[1] if several else 0):
         raise InputError(

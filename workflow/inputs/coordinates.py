@@ -14,7 +14,7 @@ from workflow.config.coordinate import DatasetCoordinate, RegularCoordinate, axi
 from workflow.config.file_input import FileInput
 from workflow.config.mistakes import nearest
 from workflow.counted import listed
-from workflow.data import MOST_CHECKED, SELECTED, Coordinate
+from workflow.data import MAX_CHECKED, SELECTED, Coordinate
 from workflow.files.input_error import InputError, Mistakes
 from workflow.inputs.agreement import check_agrees, differ, names_beside_count
 from workflow.inputs.axes import Operand
@@ -165,7 +165,7 @@ def _tells_nothing(one: Coordinate, taken: PickedAxis) -> bool:
     """Return whether a coordinate is the numbers of its entries, or so many that it may be."""
     if one.units or one.values.dtype.kind not in "iuf":
         return False
-    return one.values.size > MOST_CHECKED or np.array_equal(one.values, taken.indices)
+    return one.values.size > MAX_CHECKED or np.array_equal(one.values, taken.indices)
 
 
 def _sampled(found: Sequence[InputOperand], wrong: Sequence[Operand]) -> str | None:

@@ -29,7 +29,7 @@ _LISTS = ("axis", "axes", "dims", "dimensions", "_ARRAY_DIMENSIONS")
 
 The first is that of files of CHIME and others on draco, the last that of arrays of xarray.
 """
-_MOST_POLARIZATIONS = 4
+_MAX_POLARIZATIONS = 4
 """Products of two feeds; of voltages there are two."""
 _OF_VISIBILITIES = ("integration", "input", "conjugated_input")
 """Names of axes of visibilities, which as an array's covariances have other ones (`SYNONYMS`)."""
@@ -236,7 +236,7 @@ def guessed_polarizations(
     all of the operand's, and of no more entries than an array has polarizations.
     """
     count = dict(zip(found.axes, found.shape, strict=True)).get("polarization", 1)
-    most = _MOST_POLARIZATIONS if rank == len(operand.axes) else 1
+    most = _MAX_POLARIZATIONS if rank == len(operand.axes) else 1
     if count <= most or "polarization" in (own or ()):
         return ""
     axes = [axis for axis in found.axes if axis not in found.missing]

@@ -10,7 +10,7 @@ import numpy as np
 
 from workflow.config.coordinate import ListedCoordinate, RegularCoordinate
 from workflow.counted import counted
-from workflow.data import MOST_CHECKED, Array, Coordinate, blank, is_blank
+from workflow.data import MAX_CHECKED, Array, Coordinate, blank, is_blank
 from workflow.files.input_error import InputError
 from workflow.inputs.selections import PickedAxis
 
@@ -69,7 +69,7 @@ def regular(
             f"{key}: its values must be finite numbers, got {ends[0]:g} to {ends[1]:g}"
         )
     apart = taken.apart(step)
-    if check and len(entries) > MOST_CHECKED:
+    if check and len(entries) > MAX_CHECKED:
         return Coordinate(blank((len(entries),), np.float64), units, step=apart)
     values = np.asarray(taken.indices, np.float64)
     values *= step

@@ -15,7 +15,7 @@ import numpy as np
 
 from workflow.config.axis_names import operand_axis
 from workflow.config.file_input import FileInput
-from workflow.data import MOST_CHECKED, OVERLAPPING, Array, Coordinate, Product, blank, is_blank
+from workflow.data import MAX_CHECKED, OVERLAPPING, Array, Coordinate, Product, blank, is_blank
 from workflow.files.units import FACTORS
 from workflow.inputs.axes import Operand
 from workflow.inputs.named_entries import has_names, without_names
@@ -194,7 +194,7 @@ def _overlap(coarse: Coordinate, offsets: Coordinate, merged: Merged) -> bool:
 
 def _for_each(values: Array, axis: int, merged: Merged, *, of_coarse: bool, check: bool) -> Array:
     """Return the entries along either axis with one for each channel of the joint axis."""
-    if is_blank(values) or (check and merged.length > MOST_CHECKED):
+    if is_blank(values) or (check and merged.length > MAX_CHECKED):
         shape = list(values.shape)
         shape[axis] = merged.length
         return blank(tuple(shape), values.dtype)

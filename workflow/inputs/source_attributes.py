@@ -20,15 +20,15 @@ from workflow.readers import reader_of
 Value = str | float | int | bool
 ATTRIBUTES = "source_attributes"
 """Key of a certificate: what a user's file says of itself and of each operand's dataset."""
-MOST_NAMES = 128
+MAX_NAMES = 128
 """Attributes that are kept of one object."""
-MOST_TEXT = 4096
+MAX_TEXT = 4096
 """Characters of text that are kept; the rest is said to be left out."""
-MOST_NUMBERS = 16
+MAX_NUMBERS = 16
 """Numbers of a list that is kept."""
 DAMAGED = "the attributes of the file are damaged, and were not read"
 """Stands in the place of all attributes where one is damaged."""
-_MOST_BYTES = 1 << 20
+_MAX_BYTES = 1 << 20
 """Bytes of one value that is read."""
 _UVH5 = "uvh5"
 _STRUCTURE = frozenset(
@@ -43,7 +43,7 @@ def source_attributes(source: FileInput) -> dict[str, dict[str, Value]]:
 
     UVH5 has them as datasets: the scalars of its header stand under ``header``, as does what the
     readers of other formats return (`Reader.header`). Those that are neither text nor numbers, and
-    lists of more than `MOST_NUMBERS`, are left out.
+    lists of more than `MAX_NUMBERS`, are left out.
     """
     if source.file is None:
         return {}
@@ -51,7 +51,7 @@ def source_attributes(source: FileInput) -> dict[str, dict[str, Value]]:
         header = reader_of(source, next(iter(datasets_of(source)))).header()
         said = {_name(key): _value(value) for key, value in header.items() if _is_scalar(value)}
         kept = {key: value for key, value in said.items() if value is not None}
-        return {"header": dict(islice(kept.items(), MOST_NAMES))} if kept else {}
+        return {"header": dict(islice(kept.items(), MAX_NAMES))} if kept else {}
     with opened(source.path) as file:
         found = guarded(lambda: _said_in(file, source))
     return {"file": {"argand_note": DAMAGED}} if found is None else found
@@ -60,7 +60,7 @@ def source_attributes(source: FileInput) -> dict[str, dict[str, Value]]:
 def _said_in(file: h5py.File, source: FileInput) -> dict[str, dict[str, Value]]:
     found = {"file": _attributes(file)}
     if source.format == _UVH5:
-        found["header"] = dict(islice(_scalars(file), MOST_NAMES))
+        found["header"] = dict(islice(_scalars(file), MAX_NAMES))
     else:
         for name, paths in datasets_of(source).items():
             try:
@@ -79,7 +79,7 @@ def datasets_of(source: FileInput) -> dict[str, list[str]]:
 
 def _attributes(found: h5py.HLObject) -> dict[str, Value]:
     kept: dict[str, Value] = {}
-    for name in islice(found.attrs, MOST_NAMES):
+    for name in islice(found.attrs, MAX_NAMES):
         try:
             attribute = found.attrs.get_id(name)
             if name in _STRUCTURE or not _is_short(attribute.shape, attribute.dtype):
@@ -95,7 +95,7 @@ def _attributes(found: h5py.HLObject) -> dict[str, Value]:
 def _scalars(file: h5py.File) -> Iterator[tuple[str, Value]]:
     """Yield the scalars of a UVH5 header, which links and other files do not lead to."""
     header = file["Header"]
-    for name in islice(header, 8 * MOST_NAMES):
+    for name in islice(header, 8 * MAX_NAMES):
         try:
             dataset = find_dataset(file, f"Header/{name}")
             if dataset.size == 1 and _is_short(dataset.shape, dataset.dtype):
@@ -109,10 +109,10 @@ def _scalars(file: h5py.File) -> Iterator[tuple[str, Value]]:
 
 
 def _is_short(shape: tuple[int, ...] | None, dtype: np.dtype[Any]) -> bool:
-    """Return whether an attribute is one text or truth value, or at most `MOST_NUMBERS` numbers."""
-    if shape is None or len(shape) > 1 or dtype.itemsize > _MOST_BYTES:
+    """Return whether an attribute is one text or truth value, or at most `MAX_NUMBERS` numbers."""
+    if shape is None or len(shape) > 1 or dtype.itemsize > _MAX_BYTES:
         return False
-    most = MOST_NUMBERS if dtype.kind in "biuf" else 1
+    most = MAX_NUMBERS if dtype.kind in "biuf" else 1
     is_text = dtype.kind in "SU" or h5py.check_string_dtype(dtype) is not None
     return (is_text or dtype.kind in "biuf") and int(np.prod(shape)) <= most
 
@@ -137,10 +137,10 @@ def _value(stored: Any) -> Value | None:
 
 
 def kept_text(text: str) -> str:
-    """Return text that HDF5 and JSON hold; what is cut to `MOST_TEXT` characters says so."""
+    """Return text that HDF5 and JSON hold; what is cut to `MAX_TEXT` characters says so."""
     text = plain_text(text)
-    rest = f" ... ({len(text)} characters in all)" if len(text) > MOST_TEXT else ""
-    return text[:MOST_TEXT] + rest
+    rest = f" ... ({len(text)} characters in all)" if len(text) > MAX_TEXT else ""
+    return text[:MAX_TEXT] + rest
 
 
 def _name(text: str) -> str:

@@ -15,9 +15,9 @@ from workflow.files.stored_types import is_coordinate, type_in_words, widened
 from workflow.files.text_attributes import plain_text
 from workflow.storage.memory import limited_memory
 
-MOST_ROWS = 1 << 20
+MAX_ROWS = 1 << 20
 """Rows of a table that is read."""
-_MOST_BYTES = 1 << 30
+_MAX_BYTES = 1 << 30
 """Bytes of all of its columns, which HDF5 decodes for one of them: a small file may have many."""
 
 
@@ -28,11 +28,11 @@ def column_of_table(dataset: h5py.Dataset, name: str, key: str) -> Array:
     there is not, and one of anything but numbers and short text of one length.
     """
     kind = dataset.dtype
-    is_table = kind.names is not None and dataset.ndim == 1 and 0 < dataset.size <= MOST_ROWS
-    if not is_table or dataset.size * kind.itemsize > _MOST_BYTES:
+    is_table = kind.names is not None and dataset.ndim == 1 and 0 < dataset.size <= MAX_ROWS
+    if not is_table or dataset.size * kind.itemsize > _MAX_BYTES:
         raise InputError(
             f"{key}.column: of a name, {dataset.name} must be a table, a compound of 1 to "
-            f"{MOST_ROWS} rows and up to 1 GiB, got {type_in_words(kind)} of shape {dataset.shape}"
+            f"{MAX_ROWS} rows and up to 1 GiB, got {type_in_words(kind)} of shape {dataset.shape}"
         )
     if name not in kind.names:
         hint = nearest(name, kind.names)

@@ -31,7 +31,7 @@ _GPU_ROUND = 5
 """Calls that a GPU has queued in each round."""
 _ENERGY_SECONDS = 0.3
 """NVML's energy counter moves every few tens of milliseconds: shorter regions say nothing."""
-_MOST_CALLS_FOR_ENERGY = 5000
+_MAX_CALLS_FOR_ENERGY = 5000
 """Shorter calls than this many in a region wait for the host: their energy would be idling's."""
 _SHORT_SECONDS = 1e-3
 _CALLS_TO_SETTLE = 8
@@ -151,7 +151,7 @@ class GpuSampler(Sampler):
         with energy(cupy, device) as sustained:
             done = call_for(calls, sustain, wait)
         self._sustained = sustain >= _ENERGY_SECONDS
-        measured = self._sustained and sustained and done <= _MOST_CALLS_FOR_ENERGY
+        measured = self._sustained and sustained and done <= _MAX_CALLS_FOR_ENERGY
         self._energy_j = sustained[0] / done if measured else None
         single = queued_times(calls[-1:], held)
         if held and single.seconds[0] < _SHORT_SECONDS:
@@ -189,7 +189,7 @@ class GpuSampler(Sampler):
         """Return a call's joules, by calls long enough for the counter, after the clock stopped."""
         median = max(float(np.median(self.seconds)), 1e-9)
         count = math.ceil(_ENERGY_SECONDS / median)
-        if count > _MOST_CALLS_FOR_ENERGY:
+        if count > _MAX_CALLS_FOR_ENERGY:
             return None
         with energy(self._cupy, self._device) as joules:
             queued_seconds(self._calls, count)

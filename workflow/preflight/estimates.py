@@ -14,7 +14,7 @@ from workflow.accuracy.references import FLOP_BUDGET
 from workflow.config.case import Case
 from workflow.config.file_input import FileInput
 from workflow.cpu_models import is_model
-from workflow.data import MOST_DRAWN_BYTES
+from workflow.data import MAX_DRAWN_BYTES
 from workflow.implementation import OtherWork
 from workflow.measuring.timing import SECONDS
 from workflow.steps.pieces import pieces_of, sizes
@@ -126,7 +126,7 @@ def _held_and_handled(size: _Sizes, step: Step, from_file: bool) -> tuple[float,
     if step == "deliver":  # operands of kinds without splits may describe the result
         return piece, size.result if size.kind.splits else volume
     if step == "draw":
-        volume = min(volume, 2 * MOST_DRAWN_BYTES)
+        volume = min(volume, 2 * MAX_DRAWN_BYTES)
     return volume, volume
 
 

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from workflow.config.mistakes import StudyError, messages, nearest, show
 from workflow.config.model import Model
 from workflow.config.study_file import read_study_file
-from workflow.config.sweeps import MOST_CASES, expand
+from workflow.config.sweeps import MAX_CASES, expand
 from workflow.storage.run_folder import RESULTS
 from workflow.study import LONGEST_NAME, NAME, Settings, Study
 from workflow.workloads import KINDS, Case
@@ -143,8 +143,8 @@ def _cases(
                     f"values of its sweeps, got {len(full)}: {show(full)}"
                 )
             cases[full] = case
-        if len(cases) > MOST_CASES:
-            mistakes.append(f"workloads: a study may have {MOST_CASES} cases, got more")
+        if len(cases) > MAX_CASES:
+            mistakes.append(f"workloads: a study may have {MAX_CASES} cases, got more")
             break
     return cases
 

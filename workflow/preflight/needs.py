@@ -27,7 +27,7 @@ _BASE_MINUTES = 10
 _MARGIN = 3.0
 """Factor of run times: nodes are slower than the machines of the estimates, and shared."""
 
-MOST_URGENT = 9
+MAX_URGENT = 9
 """Largest `urgency`: below the steps whose end frees the disk."""
 
 
@@ -94,11 +94,11 @@ def timing_threads(cores: int, gpus: int) -> int:
 
 
 def urgency(study: Study, name: str, *, gpu: bool = False) -> int:
-    """Return Snakemake's priority of a workload, from 3 to `MOST_URGENT`.
+    """Return Snakemake's priority of a workload, from 3 to `MAX_URGENT`.
 
     The longer its run, and those of the workloads that read its product, the sooner, so that no
     long one is left when all others are done.
     """
     readers = [other for other in study.names if name in study.upstream(other)]
     runs = [needs(study, each, "run", gpu=gpu).minutes for each in (name, *readers)]
-    return min(MOST_URGENT, sum(runs).bit_length() - 1)
+    return min(MAX_URGENT, sum(runs).bit_length() - 1)

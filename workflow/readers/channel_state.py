@@ -36,7 +36,7 @@ _HEADER = np.dtype(
 )
 """Fields used of such a record's header: microseconds of the card's clock, numbers of chains, the
 antenna of each receiving chain in two bits, bytes of the matrices."""
-_MOST_CHAINS = 3
+_MAX_CHAINS = 3
 _SUBCARRIERS = 30
 _WIDE = 0x800
 """The bit of the rate that says that a packet took 40 MHz."""
@@ -135,7 +135,7 @@ class ChannelState(Reader):
         antennas = (fields["antennas"][:, None] >> np.arange(0, 2 * one["receivers"], 2)) & 3
         order = np.argsort(antennas, axis=1)
         ordered = np.take_along_axis(antennas, order, axis=1)
-        if np.any(ordered[:, 1:] == ordered[:, :-1]) or np.any(ordered >= _MOST_CHAINS):
+        if np.any(ordered[:, 1:] == ordered[:, :-1]) or np.any(ordered >= _MAX_CHAINS):
             raise InputError(f"input.file: {self.path} names an antenna twice, or one of no card")
         each = ["".join(_ANTENNAS[number] for number in packet) for packet in ordered.tolist()]
         letters = self._common(np.array(each), "receiving antennas")
@@ -177,7 +177,7 @@ class ChannelState(Reader):
         if len(header) == _HEADER.itemsize <= length:
             (fields,) = np.frombuffer(header, _HEADER)
             receivers, transmitters = int(fields["receivers"]), int(fields["transmitters"])
-            known = 1 <= receivers <= _MOST_CHAINS and 1 <= transmitters <= _MOST_CHAINS
+            known = 1 <= receivers <= _MAX_CHAINS and 1 <= transmitters <= _MAX_CHAINS
             needed = _payload(receivers, transmitters)
             if known and fields["bytes"] == needed == length - _HEADER.itemsize:
                 return header

@@ -28,7 +28,7 @@ _UTC = re.compile(r"(\d{4}-\d\d-\d\d)[-T](\d\d:\d\d:\d\d)")
 _NUMBER = re.compile(r"\d{1,20}(\.\d{0,40})?")
 _WORD = 4
 """Bytes of the words that baseband reads."""
-_MOST_SECONDS = 86_400 * 365 * 100
+_MAX_SECONDS = 86_400 * 365 * 100
 """Seconds that an observation may last; others are none."""
 
 
@@ -163,7 +163,7 @@ def start_in(fields: Mapping[str, str]) -> str:
     samples = 8 * (_whole(fields, "OBS_OFFSET") or 0) // int(np.prod(bits, dtype=object))
     passed = fraction / 10**12 + samples * (_number(fields, "TSAMP") or 0) / 10**6
     seconds, nanoseconds = divmod(round(10**9 * passed), 10**9)
-    if seconds >= _MOST_SECONDS:
+    if seconds >= _MAX_SECONDS:
         return ""
     return f"{begin + np.timedelta64(seconds, 's')}.{nanoseconds:09d}"
 

@@ -10,7 +10,7 @@ from typing import BinaryIO, ClassVar
 
 import numpy as np
 
-from workflow.data import MOST_CHECKED, Array, Coordinate, Product, blank
+from workflow.data import MAX_CHECKED, Array, Coordinate, Product, blank
 from workflow.files.file_sequence import recording
 from workflow.files.input_error import InputError
 from workflow.readers.base import Reader, check_sample_rate
@@ -21,7 +21,7 @@ from workflow.readers.voltages import centres_of, said_of_centres
 
 _BAND = ("OBSFREQ", "OBSBW")
 _MJD_0 = "1858-11-17"
-_MOST_SECONDS = 86_400 * 200_000
+_MAX_SECONDS = 86_400 * 200_000
 """Largest time in seconds after 1858, which is in the year 2406."""
 
 
@@ -55,7 +55,7 @@ class Guppi(Reader):
         except HeaderError as error:
             raise InputError(f"input.file: the header of {found.files[0]} {error}") from None
         check_sample_rate(found.files[0], 1 / step)
-        long = self.checked and samples > MOST_CHECKED
+        long = self.checked and samples > MAX_CHECKED
         times = blank((samples,), np.float64) if long else np.arange(samples) * step
         coordinates = {"time": Coordinate(times, "s", since, step=step)}
         axes = ["time", "antenna", "polarization", "frequency"]
@@ -120,7 +120,7 @@ class Guppi(Reader):
         passed = Fraction(packet * (first.samples - first.overlap), packets or 1) * Fraction(step)
         nanoseconds = round(10**9 * (Fraction(fraction) + passed))
         second, nanoseconds = second + nanoseconds // 10**9, nanoseconds % 10**9
-        if not 0 <= second < _MOST_SECONDS:
+        if not 0 <= second < _MAX_SECONDS:
             raise HeaderError(f"tells of a first sample {second} s after {begin}")
         return f"time since {begin + np.timedelta64(second, 's')}.{nanoseconds:09d} UTC"
 

@@ -31,7 +31,7 @@ from workflow.storage.files import FileState, absent, file_state, is_file
 
 _FIRST_READ = 16_384
 """Bytes that are read for a header first; most are shorter."""
-MOST_BLOCKS = 1 << 18
+MAX_BLOCKS = 1 << 18
 """Blocks of a recording; of the usual 128 MiB they are 32 TiB."""
 
 
@@ -116,10 +116,10 @@ def _recording(files: tuple[Path, ...], states: tuple[FileState, ...], zeros: bo
                             f"{span.data_bytes} bytes; `flagged: zero` in the input leaves it out"
                         )
                     break
-                if sum(map(len, held)) + len(blocks) == MOST_BLOCKS:
+                if sum(map(len, held)) + len(blocks) == MAX_BLOCKS:
                     raise InputError(
                         f"input.file: {files[0]} and the files behind it must have at most "
-                        f"{MOST_BLOCKS} blocks; name fewer files by the pattern"
+                        f"{MAX_BLOCKS} blocks; name fewer files by the pattern"
                     )
                 blocks.append(Block(number, len(blocks), start, span))
                 at = _behind(raw, start + span.data_bytes, padding(found, span.data_bytes))

@@ -16,7 +16,7 @@ MOST_BYTES = 256_000
 """Bytes of a header: hpguppi has room for no more."""
 _ALIGNED = 512
 """Headers and samples are padded to this where DIRECTIO says so."""
-_MOST_VALUES = 1 << 20
+_MAX_VALUES = 1 << 20
 """Values of one sample, of all antennas, channels and polarizations."""
 _BITS = (8, 16)
 _HASHPIPE = ("NANTS", "PIPERBLK", "DIRECTIO")
@@ -186,9 +186,9 @@ def layout_of(header: Header) -> SampleLayout:
     found = SampleLayout(
         antennas, channels // antennas, polarizations, bits, is_complex, time_first
     )
-    if found.values > _MOST_VALUES:
+    if found.values > _MAX_VALUES:
         raise HeaderError(
-            f"tells of {found.values} numbers in a sample, and may of {_MOST_VALUES} (OBSNCHAN, "
+            f"tells of {found.values} numbers in a sample, and may of {_MAX_VALUES} (OBSNCHAN, "
             "NPOL)"
         )
     if antennas > 1 and time_first:

@@ -23,7 +23,7 @@ _UNTURNED = ("unprojected", "drift")
 """Types of phase centres whose w is in no phase: of the catalog, and before there was one."""
 _TURNED = ("sidereal", "ephem", "driftscan", "phased")
 """Types whose w is."""
-_LONGEST, _MOST_BYTES = 64, 4096
+_LONGEST, _MAX_BYTES = 64, 4096
 """Characters of a short text, and the bytes that may be kept for it."""
 
 
@@ -75,7 +75,7 @@ def text_of(file: h5py.File, path: str) -> str:
         found = find_dataset(file, path)
     except DatasetError:
         return ""
-    short = found.shape == () and found.dtype.kind in "OS" and found.dtype.itemsize <= _MOST_BYTES
+    short = found.shape == () and found.dtype.kind in "OS" and found.dtype.itemsize <= _MAX_BYTES
 
     def read() -> str:
         value = found[()] if short else b""

@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from workflow.config.formats import FORMATS
-from workflow.data import MOST_CHECKED, SELECTED, TUNED, Array, Coordinate, Product, blank
+from workflow.data import MAX_CHECKED, SELECTED, TUNED, Array, Coordinate, Product, blank
 from workflow.files.input_error import InputError
 from workflow.readers.base import Reader, check_sample_rate
 from workflow.readers.sigmf_captures import WHOLE, fault_in, is_whole
@@ -26,9 +26,9 @@ from workflow.storage.files import absent, is_file
 META, DATA = FORMATS["sigmf"].beside
 _TYPE = re.compile(r"([cr])(f32|f64|i32|i16|i8|u32|u16|u8)(_le|_be)?")
 _DATE = re.compile(r"[-0-9T:.+Z]{8,40}")
-_MOST_BYTES = 16 << 20
+_MAX_BYTES = 16 << 20
 """Bytes of the JSON: its annotations may be many."""
-_MOST_CHANNELS = 1 << 16
+_MAX_CHANNELS = 1 << 16
 TOO_DEEP = "nested too deep to be kept"
 """Stands in a certificate in the place of such a value."""
 _OTHER_LAYOUTS = ("core:dataset", "core:trailing_bytes", "core:metadata_only")
@@ -101,7 +101,7 @@ class SigMF(Reader):
         start = int(self._first.get("core:sample_start", self._skipped)) - self._skipped
         date = self._first.get("core:datetime")
         dated = isinstance(date, str) and _DATE.fullmatch(date)
-        long = self.checked and samples > MOST_CHECKED
+        long = self.checked and samples > MAX_CHECKED
         times = blank((samples,), np.float64) if long else (np.arange(samples) - start) / rate
         said = f"time since {date}" if dated else "time"
         return {"time": Coordinate(times, "s", said, step=1 / rate)}
@@ -133,14 +133,12 @@ class SigMF(Reader):
     def _content(self) -> Mapping[str, Any]:
         try:
             with self._meta.open("rb") as file:
-                small = self._meta.stat().st_size <= _MOST_BYTES
+                small = self._meta.stat().st_size <= _MAX_BYTES
                 found = json.loads(file.read()) if small else None
         except (OSError, ValueError, RecursionError) as error:
             raise self._wrong(f"is no JSON ({error})") from error
         if not isinstance(found, dict) or not isinstance(found.get("global"), dict):
-            raise self._wrong(
-                f"must be a JSON object with `global`, of at most {_MOST_BYTES} bytes"
-            )
+            raise self._wrong(f"must be a JSON object with `global`, of at most {_MAX_BYTES} bytes")
         return found
 
     @property
@@ -217,9 +215,9 @@ class SigMF(Reader):
             if self._global.get(key):
                 raise self._wrong(f"has {key}, and samples in {DATA} alone are read")
         channels = self._global.get("core:num_channels", 1)
-        if not is_whole(channels) or not 1 <= (channels := int(channels)) <= _MOST_CHANNELS:
+        if not is_whole(channels) or not 1 <= (channels := int(channels)) <= _MAX_CHANNELS:
             raise self._wrong(
-                f"must have from 1 to {_MOST_CHANNELS} channels as core:num_channels, got "
+                f"must have from 1 to {_MAX_CHANNELS} channels as core:num_channels, got "
                 f"{channels!r}"
             )
         order = ">" if match[3] == "_be" else "<"

@@ -13,7 +13,7 @@ WHOLE = ("core:sample_start", "core:header_bytes", "core:global_index")
 _CLOCKS_APART = 1e-4
 """Part by which the clock of samples and that of dates may be apart: oscillators of cheap receivers
 are off by up to 100 ppm."""
-_MOST_DIGITS = 6
+_MAX_DIGITS = 6
 """Digits of a second that Python's dates have."""
 
 
@@ -85,5 +85,5 @@ def _seconds_between(first: object, second: object) -> tuple[float, float] | Non
             return None
         dates.append(date if date.tzinfo else date.replace(tzinfo=UTC))
         fraction = re.search(r"[.,](\d+)", str(text))
-        digits.append(min(_MOST_DIGITS, len(fraction[1])) if fraction else 0)
+        digits.append(min(_MAX_DIGITS, len(fraction[1])) if fraction else 0)
     return (dates[1] - dates[0]).total_seconds(), 10.0 ** -min(digits)

@@ -34,7 +34,7 @@ from workflow.readers.polarizations import in_turn, named_codes
 from workflow.storage.memory import limited_memory, machine_memory
 
 DATA, FLAGS = "Data/visdata", "Data/flags"
-_MOST_ANTENNAS = 1 << 16
+_MAX_ANTENNAS = 1 << 16
 _COPIES = 16
 """Copies of a header's values while rows are sorted by times and baselines."""
 
@@ -142,14 +142,14 @@ class Uvh5(Reader):
         with opened(self.path) as file:
             if not all(f"Header/{name}" in file for name in needed):
                 return {}
-            found = {name: self._header(file, name, _MOST_ANTENNAS * 3) for name in needed}
+            found = {name: self._header(file, name, _MAX_ANTENNAS * 3) for name in needed}
         return places_of(f"input.file: {self.path}", found, antennas)
 
     @cached_property
     def _names(self) -> dict[int, str]:
         with opened(self.path) as file:
             there = "Header/antenna_numbers" in file
-            numbers = self._header(file, "antenna_numbers", 3 * _MOST_ANTENNAS) if there else None
+            numbers = self._header(file, "antenna_numbers", 3 * _MAX_ANTENNAS) if there else None
             return {} if numbers is None else names_of(file, numbers)
 
     def _named(self, antennas: Array, along: str, key: str = "antenna") -> dict[str, Coordinate]:

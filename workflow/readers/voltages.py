@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from workflow.data import FALLING, MOST_CHECKED, UPPER_EDGE, Array, Coordinate, Product, blank
+from workflow.data import FALLING, MAX_CHECKED, UPPER_EDGE, Array, Coordinate, Product, blank
 from workflow.files.input_error import InputError
 from workflow.readers.base import Reader, check_sample_rate
 from workflow.readers.dada_header import check_samples, check_size, fields_of, start_in
@@ -74,7 +74,7 @@ class Voltages(Reader):
         named = [AXES.get(field, field) for field in fields]
         if len(named) != len(shape) - 1:
             named = [f"axis_{number}" for number in range(1, len(shape))]
-        long = self.checked and shape[0] > MOST_CHECKED
+        long = self.checked and shape[0] > MAX_CHECKED
         times = blank(shape[:1], np.float64) if long else np.arange(shape[0]) / rate
         found = {"time": Coordinate(times, "s", f"time since {start} UTC", step=1 / rate)}
         if threads != list(range(len(threads))):

@@ -11,7 +11,7 @@ from argand import ChanneliseProblem, SpectrumProblem
 from workflow.data import (
     FIRST,
     LOWEST,
-    MOST_CHECKED,
+    MAX_CHECKED,
     SELECTED,
     TAKEN,
     TUNED,
@@ -54,7 +54,7 @@ def transformed(staged: Staged, *, inverse: bool, shift: bool) -> tuple[str, Coo
     found = staged.coordinates.get(axes[-1])
     name = spectral_names.of_transform(staged, inverse=inverse)
     first = -(length // 2) if shift else 0
-    many = is_blank(samples) and length > MOST_CHECKED
+    many = is_blank(samples) and length > MAX_CHECKED
     if found is None and inverse:
         numbers = blank((length,), np.int64) if many else np.arange(first, first + length)
         return name, Coordinate(numbers, "", "sample number", step=1.0)

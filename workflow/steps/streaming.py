@@ -28,11 +28,11 @@ WORKSPACE = 2
 split operands, the copies that are timed in turn."""
 SHARE = 3
 """Streamed chunks on the device at once: two and the workspace of one."""
-MOST_CHUNK_BYTES = 256 << 20
+MAX_CHUNK_BYTES = 256 << 20
 """Operands and result of a chunk: larger ones gain nothing and take host memory."""
-HOST_BYTES = 6 * MOST_CHUNK_BYTES
+HOST_BYTES = 6 * MAX_CHUNK_BYTES
 """Bytes of host memory that a stream takes at most: four chunks of operands and five of results."""
-LEAST_CHUNKS = 8
+MIN_CHUNKS = 8
 """Fewest chunks of a stream: fewer would hardly overlap."""
 _GRAINS = 16
 """A chunk of data is at least so many chunks of the file, where it can be: room to be halved."""
@@ -103,8 +103,8 @@ def plan_chunks(
         entry = max(1.0, SHARE * (moved - shared) / lengths[axis])
         kept = shared + constants
         if kept + entry <= memory:
-            room = min(memory - kept, SHARE * MOST_CHUNK_BYTES)
-            most = -(-lengths[axis] // LEAST_CHUNKS)
+            room = min(memory - kept, SHARE * MAX_CHUNK_BYTES)
+            most = -(-lengths[axis] // MIN_CHUNKS)
             entries = max(1, min(int(room / entry), most))
             return Chunking(axis, lengths[axis], entries // _grain(entries) * _grain(entries))
         tried.append(f"{in_words(int(kept + entry))} for one of axis {axis}")

@@ -26,7 +26,7 @@ from workflow.storage.chunk_sums import write_sums
 from workflow.storage.failures import synced
 
 Array = npt.NDArray[Any]
-_MOST_THREADS = 8
+_MAX_THREADS = 8
 """Reading or summing up at once; memory is as fast as a few of them."""
 _CHUNK_BYTES = 4 << 20
 """Bytes of a chunk that is written. Each is a call of HDF5, for which the writing thread waits in
@@ -50,7 +50,7 @@ class SlabReader:
     def __init__(self, dataset: h5py.Dataset, part: Sequence[range], axis: int) -> None:
         self.name, self.dtype, self.axis = str(dataset.name), dataset.dtype, axis
         self._part, self._chunks = list(part), ChunkReader(dataset)
-        self._pool = ThreadPoolExecutor(min(_MOST_THREADS, available_cores()))
+        self._pool = ThreadPoolExecutor(min(_MAX_THREADS, available_cores()))
 
     def __enter__(self) -> Self:
         return self
@@ -75,8 +75,8 @@ class SlabReader:
         ranges[self.axis] = range(begin, begin + into.shape[self.axis])
         offsets = list(chunk_offsets(ranges, self._chunks.chunk))
         for future in [
-            self._pool.submit(self._take_all, ranges, offsets[first::_MOST_THREADS], into)
-            for first in range(min(_MOST_THREADS, len(offsets)))
+            self._pool.submit(self._take_all, ranges, offsets[first::_MAX_THREADS], into)
+            for first in range(min(_MAX_THREADS, len(offsets)))
         ]:
             future.result()
 
@@ -113,7 +113,7 @@ class SlabWriter:
         self._descriptor = self._dataset.file.id.get_vfd_handle()
         self._path = Path(self._dataset.file.filename)
         self._size = int(np.prod(self._chunk)) * self.dtype.itemsize
-        self._fillers = ThreadPoolExecutor(min(_MOST_THREADS, available_cores()))
+        self._fillers = ThreadPoolExecutor(min(_MAX_THREADS, available_cores()))
         self._buffers: SimpleQueue[Array] = SimpleQueue()
         for _ in range(_AHEAD + 1):
             self._buffers.put(np.empty(self._size + CHECKSUM_BYTES, np.uint8))

@@ -55,9 +55,9 @@ class NoisyReadout(StateReadout):
                 "noise changes the qubits, which are then not the classical bits of shots; "
                 "measure after all gates on a qubit"
             )
-        if qubits > density_matrix.MOST_QUBITS:
+        if qubits > density_matrix.MAX_QUBITS:
             raise InputError(
-                f"noise: the circuit must have at most {density_matrix.MOST_QUBITS} qubits, because"
+                f"noise: the circuit must have at most {density_matrix.MAX_QUBITS} qubits, because"
                 f" means are verified against its density matrix, got {qubits}; "
                 "argand.run_trajectories takes more"
             )

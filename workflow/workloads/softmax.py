@@ -38,7 +38,7 @@ OPERATIONS = 5
 """Operations of an element: maximum, difference, exponential, sum, quotient."""
 CURVES = 8
 """Rows that a picture shows."""
-_MOST_DRAWN = 512
+_MAX_DRAWN = 512
 """Beams, and times, of a picture; more are averaged in blocks."""
 
 
@@ -229,8 +229,8 @@ class Softmax(Workload):
             times, label = pictures.labelled("time", along.values, along.units)
             times, label = pictures.of_equal_steps("time", times, label)
         along_axes = (times, np.arange(len(first)))
-        edges = [pictures.edges_of_blocks(one, _MOST_DRAWN) for one in along_axes]
-        blocks = pictures.block_means(first, _MOST_DRAWN)
+        edges = [pictures.edges_of_blocks(one, _MAX_DRAWN) for one in along_axes]
+        blocks = pictures.block_means(first, _MAX_DRAWN)
         image = axes.imshow(
             blocks, aspect="auto", origin="lower", cmap="viridis", interpolation="nearest",
             extent=(*edges[0], *edges[1]),

@@ -12,7 +12,7 @@ import numpy as np
 from argand import Device, Precision, plan_circuit
 from argand.gates.canonical import gate_form
 from argand.gates.costs import gate_costs
-from argand.gates.plan import MOST_WIDTH
+from argand.gates.plan import MAX_WIDTH
 from argand.gates.prepared_gates import prepared_gates
 from argand.gates.sequences import SharedPass
 
@@ -127,7 +127,7 @@ class Statevector(Workload):
         from workflow.circuits import qiskit_circuits as circuits
 
         if self.case.fuse == "auto":
-            return circuits.gates_of(circuit, MOST_WIDTH)
+            return circuits.gates_of(circuit, MAX_WIDTH)
         return circuits.fuse(circuit, self.case.fuse)
 
     def _check_state(self, qubits: int, upstream: Mapping[str, Product]) -> None:

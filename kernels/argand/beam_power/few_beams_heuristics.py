@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from argand.beam_power.few_beams_plan import (
     LANE_TIMES,
-    MOST_FEW_BEAMS,
+    MAX_FEW_BEAMS,
     UNROLL,
     FewBeamsPlan,
     check_few_beams_plan,
@@ -24,22 +24,22 @@ from argand.multiprocessor import REGISTERS, RESERVED_BYTES, registers
 from argand.precision import Precision
 from argand.runtime.plan import is_legal
 
-_MOST_BEAMS_OF_ONE_TERM = {"complex64": 8, "half": 8, "int8": 12}
+_MAX_BEAMS_OF_ONE_TERM = {"complex64": 8, "half": 8, "int8": 12}
 """Most beams of one term, by samples: those of int8 take tensor cores longest."""
-_MOST_HALF_BEAMS = 4
+_MAX_HALF_BEAMS = 4
 """Most beams of the power of halves where bins fill `_FULL_TILES` of the tiles of wgmma."""
 _FULL_TILES = 0.75
 """Fraction of the tiles of wgmma that bins fill then."""
 _PARTS = (1, 2, 4)
 """Numbers of parts of the antennas."""
-_LEAST_ANTENNAS = 64
+_MIN_ANTENNAS = 64
 """Fewest antennas of each of several parts."""
 _WARPS = (2, 3, 4, 5)
 """Warps of each part."""
 _USUAL = ((LANE_TIMES, UNROLL),)
 _LOADS = (*_USUAL, (2, 8), (1, 8))
 """Samples of a thread, and antennas on their way to it: more bytes need fewer tiles to arrive."""
-_LEAST_REGISTERS = 64
+_MIN_REGISTERS = 64
 """Fewest registers of a thread."""
 _OTHER_REGISTERS = 20
 """Registers beside those of beams and samples."""
@@ -78,13 +78,13 @@ def takes_few_beams(
     Tensor cores multiply more beams at one term in less time, unless antennas do not fill a stage
     of samples in shared memory, which are 16 bits or less there.
     """
-    most = MOST_FEW_BEAMS
+    most = MAX_FEW_BEAMS
     if precision.terms == 1 and not precision.exact_operands:
         filled = samples == "complex64" or problem.antennas >= DEPTH[samples]
-        most = _MOST_BEAMS_OF_ONE_TERM[samples] if filled else MOST_FEW_BEAMS
+        most = _MAX_BEAMS_OF_ONE_TERM[samples] if filled else MAX_FEW_BEAMS
         if filled and (samples, problem.detect) == ("half", "power"):
             full = _filled_lanes(problem, WGMMA_TIMES) >= _FULL_TILES
-            most = _MOST_HALF_BEAMS if full else most
+            most = _MAX_HALF_BEAMS if full else most
     return problem.beams <= most and bool(_plans(problem, samples, arch, _USUAL))
 
 
@@ -154,7 +154,7 @@ def _plans(
     found = []
     width = problem.beams + problem.beams % 2
     for parts, warps, (lane_times, unroll) in itertools.product(_PARTS, _WARPS, loads):
-        if parts > 1 and problem.antennas < parts * _LEAST_ANTENNAS:
+        if parts > 1 and problem.antennas < parts * _MIN_ANTENNAS:
             continue
         plan = FewBeamsPlan(
             width, parts, unroll, 1, samples, problem.polarizations, warps, lane_times
@@ -192,4 +192,4 @@ def _registers(plan: FewBeamsPlan) -> int:
         words = max(24 + words, 8 + 3 * words) + (_MORE_WIDENED if more else 0)
         sums *= 2
     needed = sums + words + 8 * plan.polarizations + _OTHER_REGISTERS
-    return max(_LEAST_REGISTERS, -(-needed // 8) * 8)  # registers are given by eights
+    return max(_MIN_REGISTERS, -(-needed // 8) * 8)  # registers are given by eights

@@ -12,9 +12,9 @@ from argand.runtime.compile.kernel_entry import kernel_entry
 from argand.runtime.launch.arguments import size_check
 from argand.runtime.plan import PlanError
 
-MOST_FEW_BEAMS = 16
+MAX_FEW_BEAMS = 16
 """Beams whose products by fp32 take less time than those of two terms on tensor cores."""
-MOST_PART_ANTENNAS = 512
+MAX_PART_ANTENNAS = 512
 """Antennas of a part up to which sums keep the bound of two terms, whose sums are promoted."""
 LANE_TIMES, UNROLL = 2, 4
 """Samples of a tile that a thread has, and antennas on their way to it, of the usual plan."""
@@ -63,11 +63,11 @@ class FewBeamsPlan:
 
 def check_few_beams_plan(plan: FewBeamsPlan, antennas: int, arch: Arch) -> None:
     """Raise PlanError where a kernel with this plan cannot be compiled or launched."""
-    if antennas > MOST_PART_ANTENNAS * plan.parts:
-        raise PlanError(f"a part must have at most {MOST_PART_ANTENNAS} antennas, got {antennas}")
-    if plan.beams not in range(2, MOST_FEW_BEAMS + 1, 2) or plan.polarizations not in (1, 2):
+    if antennas > MAX_PART_ANTENNAS * plan.parts:
+        raise PlanError(f"a part must have at most {MAX_PART_ANTENNAS} antennas, got {antennas}")
+    if plan.beams not in range(2, MAX_FEW_BEAMS + 1, 2) or plan.polarizations not in (1, 2):
         raise PlanError(
-            f"beams must be even and at most {MOST_FEW_BEAMS}, polarizations 1 or 2, got {plan}"
+            f"beams must be even and at most {MAX_FEW_BEAMS}, polarizations 1 or 2, got {plan}"
         )
     if plan.parts not in (1, 2, 4, 8) or min(plan.unroll, plan.warps, plan.lane_times) < 1:
         raise PlanError(

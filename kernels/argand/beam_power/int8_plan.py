@@ -21,7 +21,7 @@ from argand.runtime.compile.wgmma import wgmma_function, wgmma_s8_rows_function
 from argand.runtime.launch.arguments import size_check
 from argand.runtime.plan import WGMMA_TARGET, PlanError, is_legal
 
-INT8_MOST_ANTENNAS = 65535
+INT8_MAX_ANTENNAS = 65535
 """Antennas whose sums stay below 2^31."""
 _SHAPES = ((128, 2, 1), (64, 1, 3), (64, 1, 2), (64, 2, 1))
 """Beams and warpgroups of a block, and blocks of a multiprocessor, the best first."""
@@ -74,8 +74,8 @@ def check_int8_plan(plan: Int8BeamPowerPlan, antennas: int, arch: Arch) -> None:
     """Raise PlanError where a kernel with this plan cannot be compiled or launched."""
     if arch.target != WGMMA_TARGET:
         raise PlanError(f"wgmma of int8 needs {WGMMA_TARGET}, got {arch.target}")
-    if antennas > INT8_MOST_ANTENNAS:
-        raise PlanError(f"sums in s32 have up to {INT8_MOST_ANTENNAS} antennas, got {antennas}")
+    if antennas > INT8_MAX_ANTENNAS:
+        raise PlanError(f"sums in s32 have up to {INT8_MAX_ANTENNAS} antennas, got {antennas}")
     if plan.beams not in (64, 128) or plan.warpgroups not in (1, 2) or plan.stages < 2:
         raise PlanError(f"beams must be 64 or 128, warpgroups 1 or 2, stages 2 or more, got {plan}")
     if plan.group not in (1, 2, 4, 8, 16):

@@ -25,7 +25,7 @@ from argand.runtime.launch.kernel import BoundKernel, bound_kernel
 
 _WEIGHTS, _SAMPLES, _POWER, _PACKED = range(4)
 """Addresses of a call: weights, samples, the result, and workspace for packed weights."""
-_MOST_BLOCK_TILES = 256
+_MAX_BLOCK_TILES = 256
 """Most tiles of a block, one after another."""
 
 
@@ -123,4 +123,4 @@ def _block_tiles(tiles: int, rows: int, slots: int, start: float) -> int:
         waves = -(-rows * -(-tiles // block_tiles) // slots)
         return waves * (block_tiles + start)
 
-    return min(range(1, min(tiles, _MOST_BLOCK_TILES) + 1), key=seconds)
+    return min(range(1, min(tiles, _MAX_BLOCK_TILES) + 1), key=seconds)

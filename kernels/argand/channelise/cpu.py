@@ -34,10 +34,10 @@ _TILE_BYTES = 1 << 19
 loops over those are longer."""
 _FEW = 1 << 16
 """Filtered samples of a call below which threads are not worth their start."""
-_MOST_KEPT = 64
+_MAX_KEPT = 64
 """Most blocks of a filter bank that is kept: to make one takes little time beside the arithmetic of
 more."""
-_MOST_KEPT_BYTES = 1 << 20
+_MAX_KEPT_BYTES = 1 << 20
 """Most bytes of its coefficients: thousands of forms may be kept."""
 
 
@@ -71,7 +71,7 @@ class FilterBank:
         if problem.phases == 1 and together * self._h.nbytes <= _TILE_BYTES:
             self._h = np.tile(self._h, (1, together))
         #: Whether it is kept for calls of the same form.
-        self.is_kept = len(self._blocks) <= _MOST_KEPT and self._h.nbytes <= _MOST_KEPT_BYTES
+        self.is_kept = len(self._blocks) <= _MAX_KEPT and self._h.nbytes <= _MAX_KEPT_BYTES
 
     def __call__(self, x: Any, out: Any) -> Any:
         """Return the spectra (..., spectra, channels) of x (..., time), an array or `Pairs`.

@@ -55,7 +55,7 @@ PLAN_OVERRIDE: PlanOverride[ChannelisePlan | SingleThreadPlan | None] = PlanOver
 """Within ``PLAN_OVERRIDE.use(plan)`` every call takes this plan; None is a filter and a DFT."""
 WAVES = 4
 """Waves that several rows or phases are cut into; a single one is one wave of equal chunks."""
-_MOST_FRAMES = 1 << 30
+_MAX_FRAMES = 1 << 30
 """Most frames of a chunk: kernels count them in 32 bits."""
 
 
@@ -192,7 +192,7 @@ def chunks_of(count: int, apart: int, plan: ChannelisePlan, resident: int) -> tu
     """
     batches = -(-count // plan.batch)
     target_blocks = max(1, resident if apart == 1 else -(-WAVES * resident // apart))
-    most = max(1, _MOST_FRAMES // (plan.batch * plan.frames))
+    most = max(1, _MAX_FRAMES // (plan.batch * plan.frames))
     of_chunk = min(max(1, -(-batches // target_blocks)), most)
     return -(-batches // of_chunk), of_chunk
 

@@ -29,9 +29,9 @@ LARGEST_PRIME = 13
 _THREADS = 256
 _ROOM = ((8192, 2), (8192, 1), (12288, 2), (12288, 1), (16384, 1), (LARGEST_POINTS, 1))
 """Numbers of a batch's transforms in shared memory, and blocks of a multiprocessor."""
-_MOST_LOADED = 12
+_MAX_LOADED = 12
 """Frames that a batch loads, where each residue has an address of its own: more make it spill."""
-_MOST_TAPS = 32
+_MAX_TAPS = 32
 """Most taps of a thread's window."""
 LARGEST_BATCH = 32
 """Spectra of a batch at most: the loop over them is unrolled."""
@@ -155,7 +155,7 @@ def _plans(
 ) -> Iterator[ChannelisePlan]:
     """Yield candidate plans, the best first."""
     most = _most_residues(taps, phases, real)
-    spectra = LARGEST_BATCH if phases == 1 else max(4, _MOST_LOADED // frames)
+    spectra = LARGEST_BATCH if phases == 1 else max(4, _MAX_LOADED // frames)
     for first in (4, 2, 8, 6, 5, 3, 1):
         if points % first or first > most:
             continue
@@ -182,7 +182,7 @@ def _most_residues(taps: int, phases: int, real: bool) -> int:
     residue an address of its own (oversampled): then a single one may still have 32, in one block.
     """
     most = (16 if real or phases > 1 else 32) // taps
-    return 1 if most == 0 and taps <= _MOST_TAPS else most
+    return 1 if most == 0 and taps <= _MAX_TAPS else most
 
 
 def _factors(columns: int) -> Iterator[tuple[int, int]]:

@@ -30,7 +30,7 @@ _SPARE_SLOTS = 1
 """Slots of the ring beside those of the transform groups: more leave less of L1 for tables."""
 _FEW_TAPS = 4
 """Taps up to which integers, which are converted, gain nothing by being kept in registers."""
-_MOST_DEPTH = 8
+_MAX_DEPTH = 8
 """Most frames of a ring."""
 _RING_BYTES = 32 << 10
 """Largest ring of frames: what is copied ahead hides the latency of memory."""
@@ -174,7 +174,7 @@ def specialized(plan: ChannelisePlan, component: str, arch: Arch) -> Specialized
     numbers = _SLOT_NUMBERS // plan.points if cluster > 1 else columns // (first * largest)
     longest = max(1, numbers)
     unit = UNITS[component][1]
-    most = min(_MOST_DEPTH, _RING_BYTES * cluster // (plan.points * unit))
+    most = min(_MAX_DEPTH, _RING_BYTES * cluster // (plan.points * unit))
     sizes = (
         (batch, depth) for batch in range(longest, (longest - 1) // 2, -1)
         for depth in range(most, 1, -1) if lcm(plan.taps, batch, depth) <= _LONGEST_TURN

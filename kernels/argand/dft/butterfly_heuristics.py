@@ -45,7 +45,7 @@ _SCHEDULERS = 4
 """Schedulers of a multiprocessor, each of which issues for a part of the warps."""
 _ROWS_AT_ONCE = (1, 2, 4)
 """Transforms of a block at a time, where there are few."""
-_MOST_THREADS = 512
+_MAX_THREADS = 512
 """Threads of a block of such transforms: with more, their butterflies would not fit registers."""
 _STAGE_CYCLES = 520
 """Cycles that a stage, forward and back, takes beside its instructions: it waits for shared memory,
@@ -129,7 +129,7 @@ def short_plan(length: int, rows: int, sm_count: int) -> ButterflyPlan | None:
         ButterflyPlan(length, False, radices, _warps_of(radices), groups)
         for radices in _chirp_splits(length, CHIRP_RADICES)
     )
-    fitting = (plan for plan in plans if plan.threads <= _MOST_THREADS)
+    fitting = (plan for plan in plans if plan.threads <= _MAX_THREADS)
     return min(fitting, key=lambda plan: _latency(plan.radices), default=None)
 
 

@@ -27,7 +27,7 @@ _BETTER = 1.5
 _TWO_TILES = range(14, 40)
 """Lengths of dense plans whose warps take 32 rows at once, but multiples of eight: 16 rows have few
 bytes for so many requests."""
-_MOST_WARPS = 16
+_MAX_WARPS = 16
 """Most warps of a block."""
 
 
@@ -39,7 +39,7 @@ def dense_plans(length: int, precision: Precision, wide: bool) -> Iterator[Dense
     for warps in (1, 2, 3, 4, 6, 8, 12, 16):
         if warps > 1 and folded_tiles(length, warps) == folded_tiles(length, warps - 1):
             continue  # no fewer columns for each
-        groups = _MOST_WARPS // warps
+        groups = _MAX_WARPS // warps
         for m_tiles, buffers, in_shared in product((1, 2), (1, 2, 3), (True, False)):
             yield DensePlan(length, warps, m_tiles, groups, buffers, in_shared, wide)
 

@@ -30,9 +30,9 @@ _ASSEMBLER_REGISTERS = 8
 """Registers that the assembler needs beside the cached fragments."""
 LARGEST_UNPROMOTED = 10
 """K-tiles up to which truncation is rare enough; longer mainloops promote accumulators once."""
-_MOST_CACHED, _MOST_CACHED_OF_MANY = 6, 4
+_MAX_CACHED, _MAX_CACHED_OF_MANY = 6, 4
 """Largest number of cached k-tiles; the latter with row copies and more k-tiles than the former."""
-_MOST_CACHED_PROMOTED = ((88, 6), (112, 4), (128, 2))
+_MAX_CACHED_PROMOTED = ((88, 6), (112, 4), (128, 2))
 """Largest numbers of cached k-tiles with promotion: (most columns, k-tiles)."""
 
 
@@ -148,12 +148,12 @@ class HankelPlan:
             - _ASSEMBLER_REGISTERS
         )
         most = (
-            _MOST_CACHED
-            if self.num_k_tiles <= _MOST_CACHED or self.row_copies == 1
-            else _MOST_CACHED_OF_MANY
+            _MAX_CACHED
+            if self.num_k_tiles <= _MAX_CACHED or self.row_copies == 1
+            else _MAX_CACHED_OF_MANY
         )
         if self.promotes:
-            most = next((most for limit, most in _MOST_CACHED_PROMOTED if self.columns <= limit), 0)
+            most = next((most for limit, most in _MAX_CACHED_PROMOTED if self.columns <= limit), 0)
         found = max(0, min(self.num_k_tiles, most, left // _CACHED_REGISTERS))
         # The others come in pairs: the mainloop alternates between two fragments.
         return max(0, found - (self.num_k_tiles - found) % 2)

@@ -7,17 +7,17 @@ from itertools import product
 
 from argand.dft.hankel import ROW_COPIES, HankelPlan
 
-_MOST_WARPGROUPS = 6
+_MAX_WARPGROUPS = 6
 """Most warpgroups of a block."""
 
 
 def hankel_plans(length: int, wide: bool) -> Iterator[HankelPlan]:
     """Yield the plans of a prime, of up to six warpgroups; ``wide``: rows come by 16 bytes."""
-    groups = range(1, _MOST_WARPGROUPS + 1)
+    groups = range(1, _MAX_WARPGROUPS + 1)
     for row_copies, warpgroups, count, buffers in product(
         ROW_COPIES, (1, 2, 3), groups, range(1, 9)
     ):
-        if warpgroups * count <= _MOST_WARPGROUPS:
+        if warpgroups * count <= _MAX_WARPGROUPS:
             yield HankelPlan(length, row_copies, warpgroups, count, buffers, wide)
 
 

@@ -19,7 +19,7 @@ LARGEST_MIXED_RADIX = 40
 """Largest radix of a butterfly in registers."""
 _NEEDED = ((13, 40), (15, 48), (20, 56), (23, 64), (27, 80), (31, 96), (34, 104))
 """Largest radices, and the registers without which a thread spills (the tests compile some)."""
-_MOST_BLOCKS = 16
+_MAX_BLOCKS = 16
 """Most blocks of a multiprocessor that a plan asks registers for."""
 _FEW_REGISTERS, _MORE_BEFORE_HOPPER = 72, 8
 """Registers of a thread up to which it needs some more on targets before Hopper."""
@@ -109,7 +109,7 @@ def mixed_radix_blocks(radices: tuple[int, ...], shared: int, warps: int, more: 
     ``more`` is how many registers a thread needs beyond `needed_registers`.
     """
     most = min(
-        _MOST_BLOCKS, SHARED_BYTES // (shared + RESERVED_BYTES), RESIDENT_THREADS // (WARP * warps)
+        _MAX_BLOCKS, SHARED_BYTES // (shared + RESERVED_BYTES), RESIDENT_THREADS // (WARP * warps)
     )
     needed = needed_registers(radices) + more
     every = range(most, 1, -1)

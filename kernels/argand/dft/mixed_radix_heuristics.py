@@ -23,7 +23,7 @@ from argand.multiprocessor import registers
 
 _LARGEST_LENGTH = 27_000
 """Largest length that a block has room for."""
-_LEAST_RADIX = 4
+_MIN_RADIX = 4
 """Smallest radix of a plan."""
 _LARGE_RADIX = {2: 27, 3: 22, 4: LARGEST_MIXED_RADIX}
 """Radix above which, if all of the fewest stages are, plans of one stage more are compared."""
@@ -87,10 +87,10 @@ def _splits(length: int) -> tuple[tuple[int, ...], ...]:
 def _products(length: int, stages: int) -> list[tuple[int, ...]]:
     """Return the products of ``stages`` radices that make a length, in every order."""
     if stages == 1:
-        return [(length,)] if _LEAST_RADIX <= length <= LARGEST_MIXED_RADIX else []
+        return [(length,)] if _MIN_RADIX <= length <= LARGEST_MIXED_RADIX else []
     return [
         (radix, *rest)
-        for radix in range(_LEAST_RADIX, LARGEST_MIXED_RADIX + 1)
+        for radix in range(_MIN_RADIX, LARGEST_MIXED_RADIX + 1)
         if length % radix == 0
         for rest in _products(length // radix, stages - 1)
     ]

@@ -27,7 +27,7 @@ ARGUMENTS: Fields = (
 """Members of ``ThreeKernelArguments`` in ``cuda/dft/three_kernel.cuh``."""
 LARGEST_LINE = 1 << 14
 """Largest length of a line, which a block holds."""
-_MOST_BLOCKS = 8
+_MAX_BLOCKS = 8
 """Most blocks of a multiprocessor that a plan asks registers for."""
 
 
@@ -98,7 +98,7 @@ class ThreeKernelPlan:
         """Return the blocks of a multiprocessor that registers and shared memory allow."""
         by_memory = SHARED_BYTES // (self._kernel_bytes(role) + RESERVED_BYTES)
         by_registers = REGISTERS // (self.kernel_threads(role) * self.kernel_registers(role))
-        return max(1, min(_MOST_BLOCKS, by_memory, by_registers))
+        return max(1, min(_MAX_BLOCKS, by_memory, by_registers))
 
     def grid_blocks(self, role: str, rows: int) -> int:
         """Return the grid size of one of `KERNELS` for ``rows`` transforms."""

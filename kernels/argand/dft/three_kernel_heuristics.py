@@ -18,13 +18,13 @@ from argand.dft.butterfly_heuristics import (
 )
 from argand.dft.three_kernel import ThreeKernelPlan
 
-_LEAST_THREE_KERNEL = 4096
+_MIN_THREE_KERNEL = 4096
 """The shortest length of three-kernel plans; below, one block is faster."""
 _COLUMNS = ((8, 8), (8, 16), (16, 16), (16, 32), (32, 32))
 """Radices of the transforms of columns."""
 _WIDTHS = (16, 32)
 """Columns of a tile: 128 and 256 bytes of a line."""
-_LEAST_LINE, _LARGEST_LINE = 128, 8192
+_MIN_LINE, _LARGEST_LINE = 128, 8192
 """Least and largest length of the transforms of lines."""
 _BLOCK_WARPS = 8
 """Warps of a block, which has as many lines at a time as they suffice for."""
@@ -37,12 +37,12 @@ def three_kernel_plans(length: int) -> Iterator[ThreeKernelPlan]:
 
     A thread has one butterfly of a line in each stage, or two where there are many.
     """
-    if length < _LEAST_THREE_KERNEL:
+    if length < _MIN_THREE_KERNEL:
         return
     for columns, width in product(_COLUMNS, _WIDTHS):
         lines = prod(columns)
         least = -(-(2 * length - 1) // lines)
-        least = max(_LEAST_LINE, -(-least // width) * width)
+        least = max(_MIN_LINE, -(-least // width) * width)
         splits: list[tuple[int, ...]] = []
         most = min(_LARGEST_LINE, int((2 * length - 1) * SPARE) // lines)
         for size in range(least, most + 1, width):

@@ -17,7 +17,7 @@ from argand.dft.method import LARGEST_FUSED
 from argand.dft.plan import TwoFactorPlan, folded_tiles, padded
 from argand.precision import Precision
 
-_MOST_WARPS = 16
+_MAX_WARPS = 16
 """Most warps of a block."""
 
 
@@ -33,7 +33,7 @@ def two_factor_plans(length: int, wide: bool) -> Iterator[TwoFactorPlan]:
         for m_tiles in (1, 2):
             least = -(-second // (16 * m_tiles))
             for warps, buffers in product(sorted({least, max(least, -(-first // 16))}), (1, 2, 3)):
-                groups = _MOST_WARPS // warps
+                groups = _MAX_WARPS // warps
                 if groups:
                     yield TwoFactorPlan(first, second, warps, m_tiles, groups, buffers, wide)
 

@@ -31,11 +31,11 @@ TILE_WIDTHS = (16, 32)
 """Columns of a tile: 128 and 256 bytes of a line."""
 LARGEST_BUTTERFLY = 40
 """Largest radix of a butterfly in registers."""
-LEAST_SHARED_PRIME = 17
+MIN_SHARED_PRIME = 17
 """The smallest prime whose last stage sums shares of its results from shared memory."""
 LARGEST_SHARED_PRIME = 127
 """The largest such prime."""
-_MOST_BLOCKS = 8
+_MAX_BLOCKS = 8
 """Most blocks of a multiprocessor that a plan asks registers for."""
 _MOST_PAIRS = 8
 """Most X_n and X_(P-n) of a share: more take registers of threads that hide latencies."""
@@ -142,7 +142,7 @@ def pass_bytes(radices: tuple[int, int], width: int, *, in_lines: bool) -> int:
 def pass_blocks(radices: tuple[int, int], width: int, warps: int, *, in_lines: bool) -> int:
     """Return the blocks of a multiprocessor that registers and shared memory allow."""
     most = min(
-        _MOST_BLOCKS,
+        _MAX_BLOCKS,
         SHARED_BYTES // (pass_bytes(radices, width, in_lines=in_lines) + RESERVED_BYTES),
     )
     needed = pass_registers(radices, in_lines=in_lines)
@@ -155,7 +155,7 @@ def pairs_of(radix: int) -> int:
 
     An even number up to `_MOST_PAIRS`, as roots are read by two.
     """
-    if radix < LEAST_SHARED_PRIME or not is_prime(radix):
+    if radix < MIN_SHARED_PRIME or not is_prime(radix):
         return 0
     shares = -(-(radix // 2) // _MOST_PAIRS)
     return -(-(radix // 2) // (2 * shares)) * 2

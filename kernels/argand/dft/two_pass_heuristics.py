@@ -27,7 +27,7 @@ from argand.dft.two_pass import (
 )
 from argand.multiprocessor import registers
 
-LEAST_TWO_PASS = 12_288
+MIN_TWO_PASS = 12_288
 """The shortest length of two-pass plans: blocks hold most shorter transforms."""
 _UNEQUAL = 8
 """Largest ratio of columns or lines to the root of their product."""
@@ -61,7 +61,7 @@ def two_pass_plans(length: int) -> Iterator[TwoPassPlan]:
 
     None for short lengths, and none without a stage for each prime.
     """
-    if length < LEAST_TWO_PASS or prime_factors(length)[-1] > LARGEST_SHARED_PRIME:
+    if length < MIN_TWO_PASS or prime_factors(length)[-1] > LARGEST_SHARED_PRIME:
         return
     root = isqrt(length)
     found: list[tuple[float, TwoPassPlan]] = []

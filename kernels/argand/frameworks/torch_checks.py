@@ -7,7 +7,7 @@ from typing import Any
 
 from argand.frameworks.torch_functions import check_of
 
-_MOST_CHECKS = 16
+_MAX_CHECKS = 16
 """Most checks of a form: with and without `out`, with parameters for tensors, in torch's modes."""
 
 
@@ -25,7 +25,7 @@ class TensorChecks:
         for count, check in self._checks:
             if count == len(given) and check(*given):
                 return check
-        if len(self._checks) >= _MOST_CHECKS:
+        if len(self._checks) >= _MAX_CHECKS:
             self._checks.clear()
         self._checks.append((len(given), check_of(given)))
         return self._checks[-1][1]

@@ -24,7 +24,7 @@ from argand.frameworks.torch_functions import (
 )
 from argand.frameworks.torch_repeats import KINDS, RESULTS, model_of
 from argand.runtime.calls.call_cache import ALIGNMENT, SEVERAL, Form, current_device
-from argand.runtime.calls.device_call_plan import MOST_KNOWN, DeviceCallPlan
+from argand.runtime.calls.device_call_plan import MAX_KNOWN, DeviceCallPlan
 from argand.runtime.calls.kept_call import Addresses, Start, no_start, overlaps
 from argand.runtime.calls.staged_call_plan import StagedCallPlan
 from argand.runtime.driver.current_stream import OnStream
@@ -170,7 +170,7 @@ class TensorPlan:
 
     def _remember(self, places: tuple[int, ...], seen: _Seen) -> None:
         """Keep what was checked, of addresses that may come again."""
-        if len(self._seen) >= MOST_KNOWN:
+        if len(self._seen) >= MAX_KNOWN:
             self._seen.clear()
         self._seen[places] = seen
 

@@ -30,7 +30,7 @@ from argand.frameworks.torch_streams import on_stream_of
 from argand.frameworks.torch_tensors import TYPES
 from argand.runtime.calls.call_cache import (
     ALIGNMENT,
-    MOST_CALLS,
+    MAX_CALLS,
     SEVERAL,
     CallCache,
     Key,
@@ -132,7 +132,7 @@ class TensorCalls:
             if met in self._once:
                 self._remember(name, looked_up, every)
             else:
-                if len(self._once) >= MOST_CALLS:
+                if len(self._once) >= MAX_CALLS:
                     self._once.clear()
                 self._once.add(met)
         return None, found
@@ -176,7 +176,7 @@ class TensorCalls:
         """Keep a call whose tensors were checked, at addresses that came again."""
         given = call.take(every)
         check = call.checks.passed_by(given)
-        if len(self._seen) >= MOST_CALLS:
+        if len(self._seen) >= MAX_CALLS:
             self._seen.clear()
         self._seen[name] = call, check, True in [x.requires_grad for x in given]
 
@@ -212,7 +212,7 @@ class TensorCalls:
         model = None
         if every[-1] is None:
             model = model_of(kept.shape, kept.output, every[0].device)
-        if len(self._calls) >= MOST_CALLS:
+        if len(self._calls) >= MAX_CALLS:
             self._calls.clear()
         present = [number for number, x in enumerate(every) if x is not None]
         take = itemgetter(*present) if len(present) > 1 else itemgetter(slice(1))

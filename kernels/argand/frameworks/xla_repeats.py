@@ -17,7 +17,7 @@ from argand.frameworks.xla_buffers import cupy_array
 from argand.frameworks.xla_ffi import Buffer
 from argand.runtime.calls.call_cache import (
     ALIGNMENT,
-    MOST_CALLS,
+    MAX_CALLS,
     SEVERAL,
     CallCache,
     current_device,
@@ -106,7 +106,7 @@ def _remember(
         whole = call.shape == arrays[-1].shape
         if whole and [x for x in forms if x is not None] == looked:
             found = _Repeated(call.run, absent, call.stream_run is not None)
-    if len(cache.on_tensors) >= MOST_CALLS:
+    if len(cache.on_tensors) >= MAX_CALLS:
         cache.on_tensors.clear()
     cache.on_tensors[form] = found
 

@@ -16,7 +16,7 @@ from argand.precision import get_precision
 from argand.runtime.plans.plan_files import read_plan, write_plan
 
 _OPERATION = "circuit"
-_MOST_BYTES = 1 << 30
+_MAX_BYTES = 1 << 30
 """Largest file: matrices of some fifty fused gates on ten qubits."""
 _MATRIX = np.dtype("<c16")
 
@@ -48,7 +48,7 @@ def load_circuit(path: str | Path) -> CircuitPlan:
     Raises NotOwnError and NotPlainError for a file that others may have written, and ValueError for
     one that is not a planned circuit, or damaged.
     """
-    content = read_plan(Path(path), _OPERATION, _MOST_BYTES)
+    content = read_plan(Path(path), _OPERATION, _MAX_BYTES)
     if "rounding" not in content:
         raise ValueError(f"{path} has no rounding, as of an earlier version; save it again")
     try:

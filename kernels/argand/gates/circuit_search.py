@@ -11,7 +11,7 @@ from argand.gates.costs import GateCosts, SequenceCosts
 from argand.gates.diagonal_runs import GateRun, fewest_tiles, phases_beside_others, split_phases
 from argand.gates.fusion import Cost, Pass, PassRules, fuse, fused_gate, passes_by_width
 from argand.gates.gate import Gate
-from argand.gates.plan import MOST_WIDTH
+from argand.gates.plan import MAX_WIDTH
 from argand.gates.sequence_plan import WIDTH
 from argand.gates.sequences import TILE_BEAM_WIDTHS, SearchMemo, SharedPass, in_groups, sequences_of
 from argand.precision import Precision
@@ -29,7 +29,7 @@ _ALIKE = 1.07
 _MOST_JOINED = 2.0
 """Most phases on two qubits, for each other gate, with which plans are tried that fuse them to
 dense gates. A chain has 1.0 and gains, a grid has 1.6 and does not."""
-_MOST_WORK = 16_000
+_MAX_WORK = 16_000
 """Largest product of gates and beam width: the search takes up to a millisecond each."""
 
 
@@ -139,7 +139,7 @@ class CircuitSearch:
         alone = self._alone(width, passes)
         shared = self._short_searches(width)
         plans = [alone, *(plan for plan, _ in shared)]
-        beam_width = min(_BEAM_WIDTH, _MOST_WORK // max(1, len(gates)))
+        beam_width = min(_BEAM_WIDTH, _MAX_WORK // max(1, len(gates)))
         # Long searches are of what a short one found to be about as fast as the fastest.
         least = min(plan.predicted_seconds for plan in plans)
         if beam_width > 1 and alone.predicted_seconds <= _AS_FAST * least:
@@ -246,7 +246,7 @@ def cheapest_passes(qubits: int, gates: Sequence[Gate], cost: Cost) -> tuple[int
     ends where as many passes would cost more even if each were as cheap as any narrower one.
     """
     best: tuple[float, int, list[Pass]] | None = None
-    for width in range(min(qubits, MOST_WIDTH), 0, -1):
+    for width in range(min(qubits, MAX_WIDTH), 0, -1):
         passes = fuse(qubits, gates, PassRules(width, cost))
         seconds = sum(cost(one.qubits) for one in passes)
         if best is None or seconds < best[0]:

@@ -24,7 +24,7 @@ from argand.gates.norms import fidelity_of, norm_of
 from argand.gates.prepared_gates import prepared_gates
 from argand.precision import Precision, get_precision
 
-_MOST_QUBITS = 59
+_MAX_QUBITS = 59
 """Qubits of the longest state whose bytes have addresses of 63 bits."""
 
 
@@ -86,8 +86,8 @@ def plan_circuit(
     """
     device = checked_device(device)
     qubits = as_integer(qubits, "qubits")
-    if not 1 <= qubits <= _MOST_QUBITS:
-        raise ValueError(f"qubits must be from 1 to {_MOST_QUBITS}, got {qubits}")
+    if not 1 <= qubits <= _MAX_QUBITS:
+        raise ValueError(f"qubits must be from 1 to {_MAX_QUBITS}, got {qubits}")
     if precision is None:
         precision = default_precision("gate", (), on_gpu=device.backend == "cuda")
     row = get_precision(precision)

@@ -15,7 +15,7 @@ import numpy as np
 
 from argand.device import Device, cpu
 from argand.gates.canonical import GateForm
-from argand.gates.plan import MOST_WIDTH
+from argand.gates.plan import MAX_WIDTH
 from argand.gates.sequence_tables import count_gates
 from argand.multiprocessor import SECTOR
 from argand.precision import PRECISIONS, Precision
@@ -139,7 +139,7 @@ _DEFAULT: Mapping[str, Widths] = MappingProxyType(
 )  # fmt: skip
 """Costs for a state of 26 qubits on an H200, by `benchmarks.gates.costs`."""
 _CPU: Widths = tuple(
-    (3 + 0.6 * 2.0**width, 3 + 0.6 * 2.0**width) for width in range(1, MOST_WIDTH + 1)
+    (3 + 0.6 * 2.0**width, 3 + 0.6 * 2.0**width) for width in range(1, MAX_WIDTH + 1)
 )
 """Two transposing copies and a BLAS product, in copies on two cores."""
 _CPU_BYTES_PER_SECOND = 1e10
@@ -201,7 +201,7 @@ def _entry(name: str, row: dict[str, Any], device: Device) -> GateCosts:
         for size, passes, phases in row["sequences"]
     )
     if (
-        len(widths) != MOST_WIDTH
+        len(widths) != MAX_WIDTH
         or not min(rate, *(min(both) for both in widths)) > 0
         or not all(min(*one.passes, one.phases) > 0 for one in shared)
     ):

@@ -19,9 +19,9 @@ from argand.gates.fusion import fused_gate
 from argand.gates.gate import UNITARY, Gate, diagonal_qubits
 from argand.gates.sequence_plan import LOW_QUBITS
 
-_MOST_QUBITS = 2
+_MAX_QUBITS = 2
 """Qubits of a run."""
-_MOST_GATES = 12
+_MAX_GATES = 12
 """Gates of a run: a controlled rotation has six."""
 _ROUNDING = 2.0**-50
 """Error of a product in fp64 relative to its largest entry: smaller entries off the diagonal count
@@ -77,7 +77,7 @@ def split_phases(runs: Sequence[GateRun]) -> list[GateRun]:
             continue
         qubits, d = factors
         own = {qubits[0]: d[:2]}
-        if len(qubits) == _MOST_QUBITS:
+        if len(qubits) == _MAX_QUBITS:
             own[qubits[1]] = np.array([1, d[2] / d[0]])
             mixed = np.array([1, d[3] * d[0] / (d[1] * d[2])])
             if not _is_one(mixed):
@@ -100,7 +100,7 @@ def split_phases(runs: Sequence[GateRun]) -> list[GateRun]:
 def phases_beside_others(runs: Sequence[GateRun]) -> float:
     """Return how many gates on two qubits are diagonal, for each gate that is not."""
     found = [_phases_of(run.gate) for run in runs]
-    phases = sum(one is not None and len(one[0]) == _MOST_QUBITS for one in found)
+    phases = sum(one is not None and len(one[0]) == _MAX_QUBITS for one in found)
     return phases / max(1, sum(one is None for one in found))
 
 
@@ -121,20 +121,20 @@ def _diagonal(found: Mapping[int, GateRun], latest: Sequence[list[int]], number:
     """
     gate = found[number].gate
     own = {*gate.qubits}
-    if len(own) > _MOST_QUBITS or own == diagonal_qubits(gate):
+    if len(own) > _MAX_QUBITS or own == diagonal_qubits(gate):
         return []
     pairs = [own]
-    if len(own) < _MOST_QUBITS:
-        before = [{*found[one].gate.qubits} for one in latest[gate.qubits[0]][-_MOST_GATES:]]
+    if len(own) < _MAX_QUBITS:
+        before = [{*found[one].gate.qubits} for one in latest[gate.qubits[0]][-_MAX_GATES:]]
         nearest = next((one for one in reversed(before) if len(one) > 1), own)
-        if len(nearest) == _MOST_QUBITS:  # a wider gate is in no run and ends each on its qubits
+        if len(nearest) == _MAX_QUBITS:  # a wider gate is in no run and ends each on its qubits
             pairs.append(nearest)
     for pair in pairs:
         members, product = [number], _on(gate, pair)
-        left = {qubit: list(latest[qubit][-_MOST_GATES - 1 :]) for qubit in pair}
+        left = {qubit: list(latest[qubit][-_MAX_GATES - 1 :]) for qubit in pair}
         for qubit in own:
             left[qubit].pop()
-        while len(members) < _MOST_GATES and any(left.values()):
+        while len(members) < _MAX_GATES and any(left.values()):
             one = max(places[-1] for places in left.values() if places)
             other = found[one].gate
             if not pair.issuperset(other.qubits):
@@ -182,7 +182,7 @@ def _joined(qubits: int, runs: Sequence[GateRun]) -> GateRun:
 def _phases_of(gate: Gate) -> tuple[tuple[int, ...], Any] | None:
     """Return the qubits, ascending, and the factors of a unitary diagonal gate on one or two."""
     qubits = tuple(sorted(gate.qubits))
-    if not 0 < len(qubits) <= _MOST_QUBITS or diagonal_qubits(gate) != {*qubits}:
+    if not 0 < len(qubits) <= _MAX_QUBITS or diagonal_qubits(gate) != {*qubits}:
         return None
     factors = np.diagonal(_on(gate, qubits))
     return (qubits, factors) if np.abs(np.abs(factors) - 1).max() <= UNITARY else None

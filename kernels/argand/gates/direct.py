@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from argand.gates.layout import MOST_CHUNKS, controls_in_tile
+from argand.gates.layout import MAX_CHUNKS, controls_in_tile
 from argand.gates.tile_tables import segments_of, xor_sums
 
 _ITEM = 8
@@ -56,8 +56,8 @@ def direct_mma_values(
     taken = [0, *targets, *controls, *lane_columns, *pair]
     return _tile_values(qubits, taken, controls) | {
         "thread_offset": [_ITEM << qubit for qubit in (*lane_rows, *lane_columns)],
-        "chunk_offset": chunks[:MOST_CHUNKS],
-        "register_offset": chunks[MOST_CHUNKS : MOST_CHUNKS + 1],
+        "chunk_offset": chunks[:MAX_CHUNKS],
+        "register_offset": chunks[MAX_CHUNKS : MAX_CHUNKS + 1],
     }
 
 

@@ -17,9 +17,9 @@ from argand.gates.canonical import gate_form
 from argand.gates.gate import Dependencies, Gate, as_gates
 from argand.gates.pass_growth import GrowingPass, grow
 
-_MOST_SEEDS = 6
+_MAX_SEEDS = 6
 """Gates tried as the first of a pass: more find hardly fewer passes."""
-_MOST_BRANCHES = 4
+_MAX_BRANCHES = 4
 """Passes tried after the same ones: with more, those kept beside each other are too much alike."""
 _FEW_ROWS = 8
 """Rows of a matrix up to which products go without BLAS."""
@@ -90,7 +90,7 @@ def fuse(
     """
     memo = {} if memo is None else memo
     search = _Search(qubits, gates, rules)
-    branches = min(beam_width, _MOST_BRANCHES)
+    branches = min(beam_width, _MAX_BRANCHES)
     begun = [search.nothing]
     best: _Begun | None = None if gates else begun.pop()
     while begun:
@@ -138,7 +138,7 @@ class _Search:
     def next_passes(self, state: GrowingPass, most: int) -> list[GrowingPass]:
         """Return at most ``most`` passes that may come next, first those with most gates a time."""
         dependencies, weights = self._dependencies, self._weights
-        seeds = sorted(state.ready, key=lambda number: (-weights[number], number))[:_MOST_SEEDS]
+        seeds = sorted(state.ready, key=lambda number: (-weights[number], number))[:_MAX_SEEDS]
         passes: dict[int, GrowingPass] = {}
         known: dict[int, int] = {}
         detours = 1 if most > 1 else 0

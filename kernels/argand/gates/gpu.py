@@ -35,7 +35,7 @@ from argand.runtime.calls.kept_call import Run
 from argand.runtime.calls.layout import device_of
 from argand.runtime.compile.loading import compile_later
 from argand.runtime.launch.kernel import BoundKernel
-from argand.runtime.libraries.cublas import LEAST_WORKSPACE_BYTES
+from argand.runtime.libraries.cublas import MIN_WORKSPACE_BYTES
 from argand.runtime.memory.captured_memory import keep_in_graph
 from argand.runtime.memory.device_table import stream_table
 from argand.runtime.memory.workspace import stream_key
@@ -186,7 +186,7 @@ def _apply_as_product(state: Any, form: GateForm, precision: Precision) -> None:
             return
         view, targets = gate_view(state, form), (slice(None),) * form.width
         columns = view.size >> form.width
-        memory = block_memory(form, precision, LEAST_WORKSPACE_BYTES)
+        memory = block_memory(form, precision, MIN_WORKSPACE_BYTES)
         most = columns_within(form, memory, columns)
         given = form.factors[:, None] if form.monomial else form.matrix
         matrix = stream_table(np.ascontiguousarray(given.astype(precision.output)))

@@ -14,7 +14,7 @@ from argand.runtime.launch.arguments import Address
 from argand.runtime.launch.graph import LaunchSequence
 
 Pass = Callable[[Any], None]
-_MOST_KERNELS = 128
+_MAX_KERNELS = 128
 """Kernels of a graph: another address of the state is written into each of them."""
 
 
@@ -54,7 +54,7 @@ def launched_together(passes: Sequence[Pass]) -> list[Pass]:
     for one in passes:
         if isinstance(one, (PreparedGate, PreparedSequence)):
             together.append(one)
-            if len(together) == _MOST_KERNELS:
+            if len(together) == _MAX_KERNELS:
                 end_launch()
         else:
             end_launch()

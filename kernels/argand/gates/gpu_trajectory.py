@@ -25,7 +25,7 @@ def run_in_one_launch(
     shared = source.shared_bytes(qubits, item)
     forms = source.forms_of(qubits, circuit.gates)
     fits = shared + source.STATIC_BYTES <= arch.shared_bytes
-    if not fits or any(form.width > source.MOST_WIDTH for form in forms):
+    if not fits or any(form.width > source.MAX_WIDTH for form in forms):
         return None
     with cupy.cuda.Device(device.index):
         operations, matrices = source.operations_of(

@@ -15,7 +15,7 @@ from argand.gates.plan import (
     CUDA_CORE_WIDTH,
     DIRECT_BLOCKS,
     DIRECT_MMA_BLOCKS,
-    MOST_WIDTH,
+    MAX_WIDTH,
     WGMMA_STAGES,
     WHOLE_SECTORS,
     GatePlan,
@@ -98,7 +98,7 @@ def plan_gate(
     """Return the plan for a gate on ``sm_count`` multiprocessors; None for a product of `gemm`."""
     width, columns, monomial = traits.width, traits.columns, traits.monomial
     targets_qubit0, low_controls = traits.targets_qubit0, traits.low_controls
-    if width > MOST_WIDTH:
+    if width > MAX_WIDTH:
         return None
     state_bytes = (16 if precision.output == "complex128" else 8) * (columns << width)
     in_l2 = _IN_L2 * sm_count

@@ -29,7 +29,7 @@ _NEAR, _FAR = 7, 10
 """Columns are qubits below the first, then from the second on: on an H200 a tile of kilobytes that
 lie eight kilobytes apart is copied faster than a contiguous one."""
 PLANE_COLUMNS = 32
-MOST_CHUNKS = 8
+MAX_CHUNKS = 8
 """Chunks of a thread whose offsets a kernel's arguments list."""
 
 

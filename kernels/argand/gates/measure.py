@@ -20,7 +20,7 @@ from argand.gates.costs import (
     keep_costs,
     kept_costs,
 )  # fmt: skip
-from argand.gates.plan import MOST_WIDTH
+from argand.gates.plan import MAX_WIDTH
 from argand.gates.sequence_plan import (
     LOW_QUBITS,
     PHASE_QUBITS,
@@ -36,7 +36,7 @@ from argand.gates.source import gate_source
 from argand.precision import Precision, get_precision
 from argand.runtime.compile.compiler import compile_all
 
-_LEAST_QUBITS, _MOST_QUBITS = 10, 26
+_MIN_QUBITS, _MAX_QUBITS = 10, 26
 """Qubits of states that passes are timed on; beyond, times are proportional to the size."""
 _STATES = 4
 """Largest memory of a measurement, in states."""
@@ -46,7 +46,7 @@ SETTLE_SECONDS = 0.1
 """Calls before a pass is timed, in seconds: in circuits, without pauses, the power limit lowers an
 H200's clock, and passes of 7 qubits take a fifth longer than after a rest; after longer rows they
 take as long (docs/tables/gate-costs.md)."""
-_LEAST_COPIES = 1e-3
+_MIN_COPIES = 1e-3
 """Least cost of a pass, in copies of the state: launches may take all of its time."""
 
 
@@ -56,7 +56,7 @@ def measured_costs(precision: Precision, device: Device, qubits: int) -> GateCos
     That compiles the kernels of all widths. The table's, or those of another size, where the GPU
     has no memory left for it, and on a CPU, where `measure_gate_costs` has to be asked.
     """
-    size = max(_LEAST_QUBITS, min(_MOST_QUBITS, qubits))
+    size = max(_MIN_QUBITS, min(_MAX_QUBITS, qubits))
     known = size in kept_costs(precision, device)
     if device.backend == "cpu" or known or not _fits(precision, device, size):
         return gate_costs(precision, device, size)
@@ -78,7 +78,7 @@ def measure_gate_costs(
     precision: str | Precision,
     device: Device,
     *,
-    qubits: int = _MOST_QUBITS,
+    qubits: int = _MAX_QUBITS,
     settle: float = SETTLE_SECONDS,
 ) -> GateCosts:
     """Time random gates of each width on a state of ``qubits`` qubits, and keep the costs.
@@ -96,8 +96,8 @@ def measure_gate_costs(
     Example:
         >>> argand.measure_gate_costs("tf32", argand.device.gpu(0))  # doctest: +SKIP
     """
-    if qubits < MOST_WIDTH:
-        raise ValueError(f"qubits must be at least {MOST_WIDTH}, got {qubits}")
+    if qubits < MAX_WIDTH:
+        raise ValueError(f"qubits must be at least {MAX_WIDTH}, got {qubits}")
     if settle < 0:
         raise ValueError(f"settle must not be negative, got {settle}")
     row = get_precision(precision)
@@ -120,7 +120,7 @@ def _measured(row: Precision, device: Device, qubits: int, module: Any, settle: 
     state = normal.view(np.complex64)[:, 0].astype(row.output)
     del normal
     forms = []
-    for width in range(1, MOST_WIDTH + 1):
+    for width in range(1, MAX_WIDTH + 1):
         parts = rng.standard_normal((2, 2**width, 2**width))
         matrix = np.linalg.qr(parts[0] + 1j * parts[1])[0]
         forms += [
@@ -138,21 +138,19 @@ def _measured(row: Precision, device: Device, qubits: int, module: Any, settle: 
         _seconds([partial(prepared_gate(state, form, row), state)], device, settle)[0]
         for form in forms
     ]
-    copies = [
-        max(_LEAST_COPIES, (seconds - call) * rate / (2 * state.nbytes)) for seconds in passes
-    ]
+    copies = [max(_MIN_COPIES, (seconds - call) * rate / (2 * state.nbytes)) for seconds in passes]
     widths = tuple(zip(copies[::2], copies[1::2], strict=True))
     shared = []
     for size, calls in _sequences(row, device, qubits, state, rng):
         times = _seconds([partial(one, state) for one in calls], device, settle)
         *copies, mixed = [
-            max(_LEAST_COPIES, (one - call) * rate / (2 * state.nbytes)) for one in times
+            max(_MIN_COPIES, (one - call) * rate / (2 * state.nbytes)) for one in times
         ]
         # One gate alone, with phases, takes no less: memory bounds two.
         own = SequenceCosts(size, tuple(map(float, np.maximum.accumulate([copies[0], *copies]))))
         products, sets = _mixed_counts(own.gates)
         phases = (own.gates_of(mixed) - products) / sets
-        shared.append(own._replace(phases=max(_LEAST_COPIES, phases)))
+        shared.append(own._replace(phases=max(_MIN_COPIES, phases)))
     return GateCosts(rate, widths, call, measured=True, sequences=tuple(shared))
 
 

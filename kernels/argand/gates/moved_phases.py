@@ -14,7 +14,7 @@ from itertools import groupby
 from argand.gates.canonical import GateForm, gate_form
 from argand.gates.fusion import Pass, fused_gate
 from argand.gates.gate import Dependencies, Gate
-from argand.gates.phases import MOST_QUBITS, in_rows, is_phase
+from argand.gates.phases import MAX_QUBITS, in_rows, is_phase
 from argand.gates.sequence_plan import PHASE_QUBITS
 
 Tiled = tuple[Sequence[Pass], tuple[int, ...]]
@@ -66,7 +66,7 @@ def _parts(qubits: int, gates: Sequence[Gate], number: int, group: Tiled) -> Ite
     inside = frozenset(tile)
 
     def phase_of(one: Pass) -> bool:
-        return len(one.qubits) <= MOST_QUBITS and is_phase(_form(qubits, gates, one))
+        return len(one.qubits) <= MAX_QUBITS and is_phase(_form(qubits, gates, one))
 
     for phases, run in groupby(passes, phase_of):
         left = list(run)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from argand.gates.gate import Dependencies
 
-_MOST_GROWTHS = 16
+_MAX_GROWTHS = 16
 """Sets of further qubits that are compared."""
 
 
@@ -127,7 +127,7 @@ def _growths(
     for _, more in lacking:
         if more.bit_count() <= room:
             choices[more] = None
-            if len(choices) == _MOST_GROWTHS:
+            if len(choices) == _MAX_GROWTHS:
                 break
     ready_phases = [one for one in lacking if one[0] in phases]
     others = [one for one in lacking if one[0] not in phases] if ready_phases else lacking

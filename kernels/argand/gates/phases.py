@@ -16,13 +16,13 @@ from argand.gates.canonical import GateForm
 from argand.gates.fusion import fused_gate
 from argand.gates.gate import Gate
 
-MOST_QUBITS = 2
+MAX_QUBITS = 2
 """Most qubits of such a gate, controls included."""
 
 
 def is_phase(form: GateForm) -> bool:
     """Return whether a gate is diagonal on one or two qubits, controls included."""
-    return form.diagonal and len(form.targets) + len(form.controls) <= MOST_QUBITS
+    return form.diagonal and len(form.targets) + len(form.controls) <= MAX_QUBITS
 
 
 def is_controlled_phase(form: GateForm) -> bool:

@@ -15,9 +15,9 @@ from argand.gates.layout import CHUNK, PLANE_COLUMNS, GateKind, plane_line_bytes
 from argand.precision import Precision
 from argand.runtime.plan import WGMMA_TARGET, PlanError, require_precision
 
-MOST_WIDTH = 7
+MAX_WIDTH = 7
 """Qubits of a gate that has a kernel; wider ones are products of `gemm`."""
-LARGEST_TILE = PLANE_COLUMNS << MOST_WIDTH
+LARGEST_TILE = PLANE_COLUMNS << MAX_WIDTH
 """Amplitudes that share a scale, at most."""
 CUDA_CORE_WIDTH = 3
 """Up to here complex64 gates run on CUDA cores in fp32 at every precision: memory bounds them."""
@@ -78,7 +78,7 @@ class GatePlan:
 
         One warpgroup of a gate of the largest width has no registers for both.
         """
-        return self.kind == "wgmma" and self.width == MOST_WIDTH
+        return self.kind == "wgmma" and self.width == MAX_WIDTH
 
     @property
     def packs_terms(self) -> bool:
@@ -164,8 +164,8 @@ class GatePlan:
 def check_gate_plan(plan: GatePlan, arch: Arch) -> None:
     """Raise PlanError with the reason where a plan cannot be compiled or run on an architecture."""
     row = plan.precision
-    if not 1 <= plan.width <= MOST_WIDTH:
-        raise PlanError(f"width must be 1 to {MOST_WIDTH}, got {plan.width}")
+    if not 1 <= plan.width <= MAX_WIDTH:
+        raise PlanError(f"width must be 1 to {MAX_WIDTH}, got {plan.width}")
     if plan.on_tensor_cores:
         require_precision(row, arch)
         if row.exact_operands:
@@ -210,7 +210,7 @@ def cuda_core_width(precision: Precision) -> int:
 
 def widest_mma(precision: Precision) -> int:
     """Return the largest width of a gate whose matrix, in terms, fits in a warp's registers."""
-    return MOST_WIDTH if precision.operand.bytes * precision.terms <= 4 else MOST_WIDTH - 1
+    return MAX_WIDTH if precision.operand.bytes * precision.terms <= 4 else MAX_WIDTH - 1
 
 
 def terms_of(precision: Precision) -> tuple[int, int]:

@@ -24,12 +24,12 @@ from argand.runtime.plan import WGMMA_TARGET, PlanError, is_legal, require_preci
 
 TILES = 12, 13
 """Qubits of a tile."""
-MOST_TILE = max(TILES)
+MAX_TILE = max(TILES)
 WIDTH = 4
 """Qubits of a gate of a sequence: the rows of one MMA."""
 LOW_QUBITS = 4
 """Lowest qubits of each tile: pieces of 64 bytes take an H200 twice as long as those of 128."""
-LEAST_PRODUCTS, MOST_PRODUCTS = 5, 8
+MIN_PRODUCTS, MAX_PRODUCTS = 5, 8
 """Gates of a sequence that are not phases: their matrices stay in shared memory."""
 ITEM = 8
 """Bytes of an amplitude, complex64."""
@@ -38,7 +38,7 @@ _THREAD_BITS = 9
 """Most bits of the number of a thread in its group."""
 SIZES = {12: ((5, 5), (4, 5), (3, 5), (2, 4), (2, 3), (1, 2), (1, 1)), 13: ((3, 3), (2, 3))}
 """Groups and stages by the qubits of a tile: the first that fit."""
-MOST_STEPS = 4
+MAX_STEPS = 4
 """Steps of 16 columns that a warp takes for a gate."""
 FEW_TILES = {12: ((1, 1), (2, 2)), 13: ((2, 1),)}
 """Steps and groups by the qubits of a tile, where multiprocessors have no more tiles each."""
@@ -48,7 +48,7 @@ MASKS = np.dtype(
 )  # fmt: skip
 """``SequenceMasks``."""
 PLACED_GATE = np.dtype(
-    [("phase_row", np.uint32, (MOST_TILE,)), ("read_mask", np.uint32, (_THREAD_BITS,)),
+    [("phase_row", np.uint32, (MAX_TILE,)), ("read_mask", np.uint32, (_THREAD_BITS,)),
      ("result_mask", np.uint32, (_THREAD_BITS,))]
 )  # fmt: skip
 """``SequenceGate``."""
@@ -56,12 +56,12 @@ GATE = np.dtype(
     [("placed", PLACED_GATE), ("masks", MASKS), ("kind", np.uint32), ("index", np.uint32)]
 )
 """A gate: where it lies in a tile, its kind, and its number among phases or among the others."""
-MOST_GATES = 128
+MAX_GATES = 128
 """Gates of a sequence, its phases included; a table of phases has eight qubits."""
 SEQUENCE_ARGUMENTS: Fields = (
     *ARGUMENTS, ("const void*", "gates"), ("const void*", "phases"), ("int64", "count"),
     ("int64", "products"), ("int64", "step_offset[2]"),
-    ("uint32", f"masks[{MOST_PRODUCTS * MASKS.itemsize // 4}]"), ("uint32", f"order[{MOST_GATES}]"),
+    ("uint32", f"masks[{MAX_PRODUCTS * MASKS.itemsize // 4}]"), ("uint32", f"order[{MAX_GATES}]"),
 )  # fmt: skip
 """Members of ``SequenceArguments`` in ``cuda/gates/sequence_tile.cuh``."""
 
@@ -96,7 +96,7 @@ class SequencePlan:
     stages: int
     wgmma: bool = False
     gates: int = 0
-    steps: int = MOST_STEPS
+    steps: int = MAX_STEPS
 
     @property
     def group_threads(self) -> int:
@@ -151,8 +151,8 @@ def plan_sequence(precision: Precision, arch: Arch, tile_qubits: int = 12) -> Se
         if plan.threads * plan.registers > REGISTERS:
             continue
         room = arch.shared_bytes - plan.static_bytes - plan.shared_bytes(0)
-        gates = min(MOST_PRODUCTS, room // (plan.shared_bytes(1) - plan.shared_bytes(0)))
-        if gates >= LEAST_PRODUCTS:
+        gates = min(MAX_PRODUCTS, room // (plan.shared_bytes(1) - plan.shared_bytes(0)))
+        if gates >= MIN_PRODUCTS:
             return replace(plan, gates=gates)
     return None
 

@@ -23,8 +23,8 @@ from argand.gates.plan import GatePlan
 from argand.gates.sequence_plan import (
     GATE,
     ITEM,
-    MOST_GATES,
-    MOST_PRODUCTS,
+    MAX_GATES,
+    MAX_PRODUCTS,
     PHASE,
     PHASE_QUBITS,
     PHASES,
@@ -243,8 +243,8 @@ def tables(
             f"a sequence must have at most {plan.gates} gates that are not phases, "
             f"got {len(matrices)}"
         )
-    if len(gates) > MOST_GATES:
-        raise PlanError(f"a sequence must have at most {MOST_GATES} gates, got {len(gates)}")
+    if len(gates) > MAX_GATES:
+        raise PlanError(f"a sequence must have at most {MAX_GATES} gates, got {len(gates)}")
     found = np.zeros(len(gates), GATE)
     for number, one in enumerate(gates):
         _fill(found[number : number + 1], one)
@@ -266,8 +266,8 @@ def gate_values(gates: Any, plan: SequencePlan) -> dict[str, Any]:
     if plan.wgmma and gates[-1]["kind"] != PHASE:
         order[-1] += 4
     return {
-        "masks": [*masks, *[0] * (MOST_PRODUCTS * _words(gates[0]["masks"]).size - len(masks))],
-        "order": [*order, *[0] * (MOST_GATES - len(order))],
+        "masks": [*masks, *[0] * (MAX_PRODUCTS * _words(gates[0]["masks"]).size - len(masks))],
+        "order": [*order, *[0] * (MAX_GATES - len(order))],
     }
 
 

@@ -30,7 +30,7 @@ TILE_BEAM_WIDTHS = 32, 16, 12, 8
 ones sometimes fewer gates in as many; what the first search found makes the others short."""
 _GATE_BEAM_WIDTH = 16
 """Beam width of the search that fuses the gates of one pass."""
-_MOST_WORK = 16_000
+_MAX_WORK = 16_000
 """Largest product of the gates of a circuit and the beam width of the search of its tiles."""
 _PHASE_WEIGHT = 0.1
 """Weight of a phase beside a gate that needs a product."""
@@ -89,7 +89,7 @@ def sequences_of(
             size, lambda _: 1.0, given=range(LOW_QUBITS), alone=alone,
             controlled_phases=controlled_phases,
         ),
-        beam_width=max(1, min(beam_width, _MOST_WORK // max(1, len(gates)))), memo=memo.tiles,
+        beam_width=max(1, min(beam_width, _MAX_WORK // max(1, len(gates)))), memo=memo.tiles,
     )  # fmt: skip
     rules_of_gates = PassRules(WIDTH, lambda _: 1.0)
     tiled: list[Tiled] = []

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from argand.gates.layout import CHUNK, MOST_CHUNKS, PLANE_COLUMNS, joint_parts
+from argand.gates.layout import CHUNK, MAX_CHUNKS, PLANE_COLUMNS, joint_parts
 from argand.gates.plan import (
-    MOST_WIDTH,
+    MAX_WIDTH,
     WARP_SPECIALIZED_BUFFERS,
     GatePlan,
     separate_small_products,
@@ -17,25 +17,25 @@ from argand.runtime.compile.kernel_entry import kernel_entry
 from argand.runtime.compile.wgmma import wgmma_function
 from argand.runtime.launch.arguments import Fields, size_check
 
-_MOST_SEGMENTS = 20
+_MAX_SEGMENTS = 20
 """Most runs of bits of a tile's number that lie together among the qubits."""
-_MOST_THREAD_BITS = 9
+_MAX_THREAD_BITS = 9
 """Most bits of the number of a thread."""
 
 ARGUMENTS: Fields = (
     ("char*", "state"), ("const void*", "matrix"), ("int64", "control_offset"),
     ("int64", "matrix_exponent"), ("const int*", "exponent_at"),
-    ("int64", f"thread_offset[{_MOST_THREAD_BITS}]"), ("int64", f"chunk_offset[{MOST_CHUNKS}]"),
-    ("int64", f"result_offset[{_MOST_THREAD_BITS}]"), ("int64", "register_offset[3]"),
-    ("uint32", f"thread_mask[{_MOST_THREAD_BITS}]"), ("uint32", f"chunk_mask[{MOST_CHUNKS}]"),
+    ("int64", f"thread_offset[{_MAX_THREAD_BITS}]"), ("int64", f"chunk_offset[{MAX_CHUNKS}]"),
+    ("int64", f"result_offset[{_MAX_THREAD_BITS}]"), ("int64", "register_offset[3]"),
+    ("uint32", f"thread_mask[{_MAX_THREAD_BITS}]"), ("uint32", f"chunk_mask[{MAX_CHUNKS}]"),
     ("uint32", "tiles"), ("uint32", "segments"),
-    ("uint32", f"segment_mask[{_MOST_SEGMENTS}]"), ("uint32", f"segment_shift[{_MOST_SEGMENTS}]"),
-    ("uint32", f"row_mask[{MOST_WIDTH}]"),
-    ("uint32", f"read_mask[{_MOST_THREAD_BITS}]"),
+    ("uint32", f"segment_mask[{_MAX_SEGMENTS}]"), ("uint32", f"segment_shift[{_MAX_SEGMENTS}]"),
+    ("uint32", f"row_mask[{MAX_WIDTH}]"),
+    ("uint32", f"read_mask[{_MAX_THREAD_BITS}]"),
     ("uint32", "column_mask[2]"), ("uint32", "pair_mask"),
-    ("uint32", f"result_mask[{_MOST_THREAD_BITS}]"), ("uint32", "register_mask[3]"),
-    ("uint32", f"thread_row[{_MOST_THREAD_BITS}]"), ("uint32", f"chunk_row[{MOST_CHUNKS}]"),
-    ("uint32", f"thread_plane[{_MOST_THREAD_BITS}]"), ("uint32", f"chunk_plane[{MOST_CHUNKS}]"),
+    ("uint32", f"result_mask[{_MAX_THREAD_BITS}]"), ("uint32", "register_mask[3]"),
+    ("uint32", f"thread_row[{_MAX_THREAD_BITS}]"), ("uint32", f"chunk_row[{MAX_CHUNKS}]"),
+    ("uint32", f"thread_plane[{_MAX_THREAD_BITS}]"), ("uint32", f"chunk_plane[{MAX_CHUNKS}]"),
     ("int", "controls_qubit0"), ("int", "controls_qubit1"), ("uint32", "tile_mask"),
     ("uint32", "tile_stride"),
 )  # fmt: skip

@@ -16,7 +16,7 @@ from argand.gemm.workspace import MAX_WORKSPACE, SLICES_WORKSPACE
 from argand.precision import Precision
 from argand.runtime.memory.workspace_limit import allowed_workspace, require_workspace
 
-_LEAST_COLUMNS = 128
+_MIN_COLUMNS = 128
 """Columns of the smallest blocks, a tile of products: fewer would leave most of it empty."""
 
 
@@ -55,7 +55,7 @@ def columns_within(form: GateForm, memory: BlockMemory, columns: int) -> int:
     allowed = allowed_workspace()
     if allowed is None or memory.of(columns) <= allowed:
         return columns
-    least = min(columns, _LEAST_COLUMNS)
+    least = min(columns, _MIN_COLUMNS)
     require_workspace(f"a gate of {form.width} qubits, in the smallest blocks,", memory.of(least))
     return max(least, int((allowed - memory.fixed) / memory.column))
 

@@ -22,7 +22,7 @@ from argand.precision import Precision, get_precision
 
 _BATCH_QUBITS = 20
 """Qubits of a state that holds a batch of trajectories, where one alone has no more."""
-_MOST_QUBITS = 26
+_MAX_QUBITS = 26
 """Most qubits of a state of trajectories."""
 _MOST_NUMBERS = 1 << 63
 """Trajectories of a seed: their numbers are integers of 64 bits on a GPU."""
@@ -81,8 +81,8 @@ def run_trajectories(
     qubits, trajectories = as_integer(qubits, "qubits"), as_integer(trajectories, "trajectories")
     first, seed = as_integer(first, "first"), as_integer(seed, "seed")
     depolarising, damping = as_real(depolarising, "depolarising"), as_real(damping, "damping")
-    if not 1 <= qubits <= _MOST_QUBITS:
-        raise ValueError(f"qubits must be from 1 to {_MOST_QUBITS}, got {qubits}")
+    if not 1 <= qubits <= _MAX_QUBITS:
+        raise ValueError(f"qubits must be from 1 to {_MAX_QUBITS}, got {qubits}")
     if trajectories < 1:
         raise ValueError(f"trajectories must be at least 1, got {trajectories}")
     if not 0 <= first < _MOST_NUMBERS - trajectories:

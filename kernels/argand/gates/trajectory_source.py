@@ -14,7 +14,7 @@ from argand.runtime.launch.arguments import Fields, size_check
 
 THREADS, _BLOCKS = 256, 2
 """Threads of a block, and least blocks per multiprocessor: more leave too few registers."""
-MOST_WIDTH = 3
+MAX_WIDTH = 3
 """Targets of a gate whose columns a thread holds in registers."""
 STATIC_BYTES = 1024
 """Shared memory of a block beside its states, at most."""
@@ -27,7 +27,7 @@ ARGUMENTS: Fields = (
 """Members of ``TrajectoryArguments`` in ``cuda/gates/trajectory_kernel.cuh``."""
 OPERATION = np.dtype(
     [("width", np.int32), ("place", np.int32), ("taken", np.uint32), ("controls", np.uint32),
-     ("target", np.uint32, (MOST_WIDTH,)), ("padding", np.int32)]
+     ("target", np.uint32, (MAX_WIDTH,)), ("padding", np.int32)]
 )  # fmt: skip
 """``TrajectoryOperation``: a gate, or the channels after it on one qubit."""
 
@@ -58,13 +58,13 @@ def operations_of(gates: Sequence[Gate], forms: Sequence[GateForm], noisy: bool,
     for gate, form in zip(gates, forms, strict=True):
         targets = [1 << target for target in form.targets]
         controls = sum(1 << control for control in form.controls)
-        padded = (*targets, *[0] * (MOST_WIDTH - len(targets)))
+        padded = (*targets, *[0] * (MAX_WIDTH - len(targets)))
         operations.append((form.width, place, sum(targets) | controls, controls, padded, 0))
         matrices.append(form.matrix.astype(dtype).reshape(-1))
         place += form.matrix.size
         for qubit in gate.qubits:
             if noisy:
-                operations.append((0, channel, 0, 0, (1 << qubit, *[0] * (MOST_WIDTH - 1)), 0))
+                operations.append((0, channel, 0, 0, (1 << qubit, *[0] * (MAX_WIDTH - 1)), 0))
             channel += 2
     return np.array(operations, OPERATION), np.concatenate(matrices)
 

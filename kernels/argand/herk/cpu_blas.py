@@ -21,7 +21,7 @@ from argand.runtime.cpu.numpy_blas import lapack_address
 from argand.runtime.cpu.scipy_routines import address_of
 
 Array = npt.NDArray[Any]
-ALONE_PRODUCTS, _MOST_PIECES = 59_296, 4
+ALONE_PRODUCTS, _MAX_PIECES = 59_296, 4
 """n (n + 1) k up to which OpenBLAS's herk takes one core by itself, and most such pieces of k in
 place of one call of SciPy's herk on one core: each reads and writes the triangle again."""
 EDGE_OF_HERK = 11
@@ -79,14 +79,14 @@ def has_numpy_herk(dtype: str) -> bool:
 def pieces_of(n: int, k: int, dtype: str) -> int:
     """Return the fewest pieces of k that NumPy's herk computes on one core, one after the other.
 
-    0 where these are more than `_MOST_PIECES`, or NumPy has another BLAS than OpenBLAS.
+    0 where these are more than `_MAX_PIECES`, or NumPy has another BLAS than OpenBLAS.
     """
     if not has_numpy_herk(dtype):
         return 0
     if available_cores() == 1 or n * (n + 1) * k <= ALONE_PRODUCTS:
         return 1
     longest = ALONE_PRODUCTS // (n * (n + 1))
-    return -(-k // longest) if k <= _MOST_PIECES * longest else 0
+    return -(-k // longest) if k <= _MAX_PIECES * longest else 0
 
 
 def is_for_numpy_herk(n: int, k: int) -> bool:

@@ -26,7 +26,7 @@ import numpy.typing as npt
 from argand.gemm.operands import Op
 
 Array = npt.NDArray[Any]
-_FEWEST_MATRICES, _MOST_MATRICES, _ROWS, _NUMBERS = 8, 64, 512, 1 << 16
+_MIN_MATRICES, _MAX_MATRICES, _ROWS, _NUMBERS = 8, 64, 512, 1 << 16
 """Fewest and most products that are compared; those beyond the fewest have together up to so many
 rows, and operands of so many numbers. Sums of two terms by other steps have other bits in two of
 five elements, longer ones in more, and by fused steps hardly a diagonal is real: 64 of one pair of
@@ -41,8 +41,8 @@ def rows_seen(
     ``steps`` write products (..., n, n) of contiguous operands, (..., n, k) after their op. A share
     of the operands begins at each of 1 or 2 addresses, which are a part of a number apart.
     """
-    matrices = min(_MOST_MATRICES, -(-_ROWS // n), _NUMBERS // (n * k))
-    matrices = max(_FEWEST_MATRICES, matrices) // addresses
+    matrices = min(_MAX_MATRICES, -(-_ROWS // n), _NUMBERS // (n * k))
+    matrices = max(_MIN_MATRICES, matrices) // addresses
     shape = (matrices, n, k) if op == "N" else (matrices, k, n)
     real, numbers = np.float32 if dtype == "complex64" else np.float64, 2 * matrices * n * k
     parts = _random(real)

@@ -22,9 +22,9 @@ from argand.herk.problem import HerkProblem
 from argand.runtime.calls.layout import batched
 from argand.runtime.memory.workspace_limit import WorkspaceError, allowed_workspace, holding
 
-_MOST_BYTES = 1 << 28
+_MAX_BYTES = 1 << 28
 """Bytes of matrices whose triangles are gathered at a time, at least one of them."""
-_LEAST_ROWS = 64
+_MIN_ROWS = 64
 """Least rows of a block, a tile of products: fewer would leave most of it empty."""
 
 
@@ -52,8 +52,8 @@ class Triangle:
         """
         count = products.stop - products.start
         held = count * (rows.stop - rows.start) * rows.stop * self._rows.itemsize
-        fits = held <= (self._most if count == 1 else min(self._most, _MOST_BYTES))
-        smallest = count == 1 and rows.stop - rows.start < 2 * _LEAST_ROWS
+        fits = held <= (self._most if count == 1 else min(self._most, _MAX_BYTES))
+        smallest = count == 1 and rows.stop - rows.start < 2 * _MIN_ROWS
         if fits or smallest:
             try:
                 with holding(held, "a block of the matrices of form='triangle'"):
@@ -68,7 +68,7 @@ class Triangle:
             for part in _halves(products):
                 self.compute(part, rows)
         else:
-            for part in _halves(rows, _LEAST_ROWS):
+            for part in _halves(rows, _MIN_ROWS):
                 self.compute(products, part)
 
     def _product(self, products: slice, rows: slice) -> Any:

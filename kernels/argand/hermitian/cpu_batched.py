@@ -20,10 +20,10 @@ import numpy as np
 from argand.runtime.cpu.kept_memory import KeptMemory
 from argand.runtime.cpu.quiet import quiet_context
 
-_MOST_PIVOT: Mapping[str, float] = MappingProxyType({"complex64": 2.0**62, "complex128": 2.0**510})
+_MAX_PIVOT: Mapping[str, float] = MappingProxyType({"complex64": 2.0**62, "complex128": 2.0**510})
 """Largest pivot by type, and the reciprocal of the least one: no quotient of a row by it that
 matters to a further pivot is below the normal numbers. Others are LAPACK's."""
-_MOST_KEPT = 1 << 16
+_MAX_KEPT = 1 << 16
 """Numbers of systems up to which memory is kept."""
 _ROW_BYTES = 5 << 10
 """Bytes of the steps of a row, as objects of Python."""
@@ -43,8 +43,8 @@ def together(systems: int, n: int, columns: int, dtype: str) -> Callable[[Any, A
     It returns None where a pivot is not positive, not finite or too far from 1. No number of a
     system reaches another one, and none of a right-hand side another one's solution.
     """
-    numbers, most = systems * n * (n + columns), _MOST_PIVOT[dtype]
-    is_kept, least = numbers <= _MOST_KEPT, 1 / most
+    numbers, most = systems * n * (n + columns), _MAX_PIVOT[dtype]
+    is_kept, least = numbers <= _MAX_KEPT, 1 / most
     make = partial(_memory, systems, n, columns, np.dtype(dtype))
     kept = KeptMemory(make, 3 * numbers * np.dtype(dtype).itemsize + n * _ROW_BYTES)
     conjugate = np.conjugate

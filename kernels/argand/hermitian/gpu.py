@@ -29,7 +29,7 @@ from argand.runtime.plans.plan_override import PlanOverride
 PLAN_OVERRIDE: PlanOverride[HermitianPlan] = PlanOverride()
 """Within ``PLAN_OVERRIDE.use(plan)`` every call takes this plan."""
 CALLS = CallCache(PLAN_OVERRIDE, in_place=(1,))
-_MOST_ELEMENTS = 1 << 31
+_MAX_ELEMENTS = 1 << 31
 """The kernel counts the elements of one system's right-hand sides in 32 bits."""
 
 
@@ -47,7 +47,7 @@ def solve_hermitian(
     overlaps an operand and is not b itself.
     """
     n, columns = r.shape[-1], 1 if b.ndim == 1 else b.shape[-1]
-    if n * columns >= _MOST_ELEMENTS:
+    if n * columns >= _MAX_ELEMENTS:
         raise ValueError(f"n times the right-hand sides must be below 2^31, got {n} x {columns}")
     leading = shape[: len(shape) - min(b.ndim, 2)]
     with device_of(r, b, out, info):

@@ -16,11 +16,11 @@ LARGEST_N = 128
 """Rows of a matrix at most."""
 _NEWER_REGISTERS = 8
 """Registers that compilers for newer architectures take beside those for Hopper."""
-_MOST_WARPS = 16
+_MAX_WARPS = 16
 """Warps of a quarter."""
 _THREADS = 128
 """Threads of a block that holds several groups."""
-_MOST_PARTS = 8
+_MAX_PARTS = 8
 """Rows of a thread at most: more do not leave registers for a matrix."""
 _LARGEST_SIDE = 16
 """Largest side of the square of threads that share a system."""
@@ -97,7 +97,7 @@ def check_plan(plan: HermitianPlan, dtype: str, arch: Arch) -> None:
 def plan_hermitian(n: int, columns: int, dtype: str, arch: Arch) -> HermitianPlan:
     """Return the plan for matrices of n rows and ``columns`` right-hand sides."""
     side = 2
-    while -(-n // side) > _MOST_PARTS and side < _LARGEST_SIDE:
+    while -(-n // side) > _MAX_PARTS and side < _LARGEST_SIDE:
         side *= 2
     parts = -(-n // side)
     groups = _THREADS // side**2 if side**2 < WARP else 1
@@ -106,7 +106,7 @@ def plan_hermitian(n: int, columns: int, dtype: str, arch: Arch) -> HermitianPla
     threads = groups * side**2
     registers = _registers(side, parts, rhs, dtype, fused=fused)
     registers += _NEWER_REGISTERS if arch.sm > HOPPER else 0
-    warps = 4 * min(_MOST_WARPS, REGISTERS // (WARPGROUP * registers))
+    warps = 4 * min(_MAX_WARPS, REGISTERS // (WARPGROUP * registers))
     blocks = max(1, warps * WARP // threads)
     plan = HermitianPlan(n, side, rhs, groups, fused, False, blocks)
     if plan.shared_bytes(dtype) > arch.shared_bytes:

@@ -30,7 +30,7 @@ BLOCK_VALUES = {"numpy": 1 << 18, "cupy": 1 << 24}
 in the last-level cache."""
 _SHARED_VALUES = 1 << 17
 """Weights of a channel from which threads pay: some 1 ms on one core."""
-_LEAST_COLUMNS = 16
+_MIN_COLUMNS = 16
 """Columns of a product at least: of fewer it takes twice as long."""
 
 
@@ -141,7 +141,7 @@ def _multiplied(matrix: Any, weights: Any) -> Any:
     Its threads would wait for each other at each product.
     """
     columns = ONE_CORE // max(1, matrix.size) // 4 * 4
-    whole = not _LEAST_COLUMNS <= columns < weights.shape[1]
+    whole = not _MIN_COLUMNS <= columns < weights.shape[1]
     if whole or not isinstance(matrix, np.ndarray) or available_cores() == 1:
         return matrix @ weights
     found = np.empty((len(matrix), weights.shape[1]), matrix.dtype)

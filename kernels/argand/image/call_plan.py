@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from argand.defaults import Operation
 from argand.frameworks.call_plan import CallPlan
 from argand.image.api import image
-from argand.image.few_antennas_plan import MOST_ANTENNAS
+from argand.image.few_antennas_plan import MAX_ANTENNAS
 from argand.precision import get_precision
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ class ImagePlan(CallPlan):
 
     def _planned(self, arrays: tuple[Any, ...]) -> DeviceCallPlan | StagedCallPlan:
         row, antennas = get_precision(self._precision), arrays[0].shape[-1]
-        few = antennas <= MOST_ANTENNAS and row.real_output == "float32"
+        few = antennas <= MAX_ANTENNAS and row.real_output == "float32"
         if row.exact_operands and not few:
             raise ValueError(
                 f"images of {antennas} antennas at {row.name} have no plan on a GPU, which makes "

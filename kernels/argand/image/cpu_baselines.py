@@ -32,7 +32,7 @@ from argand.runtime.cpu.threads import ONE_CORE_DOT, ONE_CORE_VECTOR, on_all_cor
 
 _BASELINE_ANTENNAS = 4
 """Antennas up to which `BaselineImage` is chosen for any number of directions."""
-_MOST_MORE = {"float32": 1 << 12, "float64": 1 << 11}
+_MAX_MORE = {"float32": 1 << 12, "float64": 1 << 11}
 """Largest number of cosines of baselines beyond those of antennas, by type. With so many an image
 of one covariance takes up to 1.4 times as long as by antennas; several save more than that."""
 _BLOCK_VALUES = 1 << 16
@@ -183,7 +183,7 @@ def is_of_baselines(problem: ImageProblem) -> bool:
     """
     n = problem.antennas
     more = n * (n - 3) // 2 * problem.channels * problem.directions
-    return n <= _BASELINE_ANTENNAS or more <= _MOST_MORE[problem.dtype]
+    return n <= _BASELINE_ANTENNAS or more <= _MAX_MORE[problem.dtype]
 
 
 def groups_of(n: int) -> int:

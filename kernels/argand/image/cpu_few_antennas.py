@@ -29,7 +29,7 @@ _FEW_ANTENNAS = 64
 """Antennas up to which the steps take longer than the products that they save."""
 _LARGE_MATRIX = 40
 """Antennas from which M and what it is made of leave a core's L1, 32 to 48 KiB."""
-_MOST_DIRECTIONS = {"float32": 2, "float64": 16}
+_MAX_DIRECTIONS = {"float32": 2, "float64": 16}
 """Directions up to which making M takes longer than the steps it saves, as a multiple of M's rows,
 by kernels of BLAS other than those for AVX-512, whose small real products take less time."""
 _BLOCK_VALUES = 1 << 17
@@ -66,10 +66,10 @@ def few_antennas_image(problem: ImageProblem, r: Any, x: Any, f: Any, s: Any, ou
 
 
 def _most_directions(problem: ImageProblem) -> int:
-    """Return `_MOST_DIRECTIONS` of a problem, more where M leaves the nearest cache."""
+    """Return `_MAX_DIRECTIONS` of a problem, more where M leaves the nearest cache."""
     if has_avx512_kernels():
         return 1 if problem.antennas < _LARGE_MATRIX else 2
-    return _MOST_DIRECTIONS[problem.dtype]
+    return _MAX_DIRECTIONS[problem.dtype]
 
 
 def _in_one_block(

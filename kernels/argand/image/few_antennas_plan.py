@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from argand.runtime.compile.kernel_entry import kernel_entry
 from argand.runtime.launch.arguments import size_check
 
-MOST_ANTENNAS = 24
+MAX_ANTENNAS = 24
 """Antennas whose weights a thread holds in registers."""
 _TWO_DIRECTIONS = 12
 """Antennas up to which it holds those of two directions."""
@@ -58,7 +58,7 @@ class FewAntennasPlan:
 
 def choose_few_antennas_plan(antennas: int, images: int) -> FewAntennasPlan | None:
     """Return the plan for these numbers of antennas and images; None for too many antennas."""
-    if antennas > MOST_ANTENNAS:
+    if antennas > MAX_ANTENNAS:
         return None
     most = 4 if antennas <= _FOUR_IMAGES else 2
     return FewAntennasPlan(antennas, 1 if images == 1 else 2 if images == 2 else most)

@@ -9,7 +9,7 @@ import numpy as np
 
 from argand.checks import refuse_misaligned
 from argand.device import is_cuda_array
-from argand.image.problem import MOST_TURNS, SPEED_OF_LIGHT
+from argand.image.problem import MAX_TURNS, SPEED_OF_LIGHT
 from argand.runtime.cpu.threads import ONE_CORE_DOT, ONE_CORE_VECTOR
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
@@ -40,7 +40,7 @@ def require_places(x: Array, f: Array) -> None:
             highest = one
     # The centre is no farther from the origin than twice the farthest antenna.
     distance = math.sqrt(np.vdot(x, x)) if x.size <= ONE_CORE_DOT else math.inf
-    if not 3 * distance * highest <= MOST_TURNS * SPEED_OF_LIGHT:
+    if not 3 * distance * highest <= MAX_TURNS * SPEED_OF_LIGHT:
         _require_near(x, highest)
 
 
@@ -93,7 +93,7 @@ def _require_near(x: Array, highest: float) -> None:
     with np.errstate(over="ignore"):  # an infinite distance is refused like any other
         turns = float(np.sqrt((centred(x) ** 2).sum(axis=1).max(initial=0)) * highest)
     turns /= SPEED_OF_LIGHT
-    if not turns <= MOST_TURNS:
+    if not turns <= MAX_TURNS:
         raise ValueError(
             f"positions must be within 2^20 wavelengths of the array's centre, in metres, with "
             f"frequencies in Hz, got one at {turns:.3g} wavelengths"

@@ -18,7 +18,7 @@ _COMPARED_VALUES = 1 << 15
 complex64, which stay in a core's L2 (docs/experiments/2026-11-28-small-calls-on-a-cpu.md)."""
 _FEW_ENTRIES = 16
 """Most entries whose least Python finds."""
-_LEAST_ENTRY = 2.0**-40
+_MIN_ENTRY = 2.0**-40
 """Entry of a covariance from which `is_small` may return true."""
 
 
@@ -82,7 +82,7 @@ def is_small(apart: Any, entries: Any) -> bool:
     least = min(parts.tolist()) if few else float(np.minimum.reduce(parts))
     norm = 0.5 * HERMITIAN * least
     allowed = norm * norm  # infinite, where a power would be an OverflowError
-    return least >= _LEAST_ENTRY and allowed < math.inf and bool(_square(apart) <= allowed)
+    return least >= _MIN_ENTRY and allowed < math.inf and bool(_square(apart) <= allowed)
 
 
 def _square(x: Any) -> float:

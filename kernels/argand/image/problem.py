@@ -12,7 +12,7 @@ from argand.precision import Precision
 
 SPEED_OF_LIGHT = 299_792_458.0
 """The speed of light in m/s, exact by definition (SI)."""
-MOST_TURNS = 2.0**20
+MAX_TURNS = 2.0**20
 """Largest distance from the array's centre to an antenna, in wavelengths.
 
 The kernel takes the phase from the low bits of a sum in fp64 that begins at 1.5 2^52, in units of

@@ -14,7 +14,7 @@ from argand.checks import as_integer, in_order
 from argand.device import array_module, is_cuda_array
 from argand.frameworks.foreign import call_on_foreign, has_foreign
 from argand.readout import cpu
-from argand.readout.problem import MOST_SHOTS, Observable, chosen_qubits, parse_pauli, state_qubits
+from argand.readout.problem import MAX_SHOTS, Observable, chosen_qubits, parse_pauli, state_qubits
 from argand.readout.rules import adapted, adapted_expectation
 from argand.readout.uniforms import checked_seed
 
@@ -81,7 +81,7 @@ def _drawn(state: Any, shots: int, seed: int, *, ascending: bool = True) -> Any:
     """Return the basis state of each shot as `argand.readout.gpu.sample` does, or the CPU's."""
     state_qubits(state)
     number = as_integer(shots, "shots")
-    if not 1 <= number <= MOST_SHOTS:
+    if not 1 <= number <= MAX_SHOTS:
         raise ValueError(f"shots must be from 1 to 2^31 - 1, got {number}")
     on, seed = _on(state), checked_seed(seed)
     if on is cpu:

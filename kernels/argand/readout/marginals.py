@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from argand.readout.bit_runs import padded, runs_to
-from argand.readout.source import CHUNK, MARGINAL_CHUNKS, MOST_CHOSEN, MOST_SEGMENTS, THREADS
+from argand.readout.source import CHUNK, MARGINAL_CHUNKS, MAX_CHOSEN, MAX_SEGMENTS, THREADS
 
 
 @dataclass(frozen=True)
@@ -55,11 +55,11 @@ class MarginalPlan:
         return {
             "state": 0, "partials": 0, "tiles": self.tiles,
             "amplitudes": 1 << min(self.width, self.qubits),
-            "free_mask": padded([mask for mask, _ in free], MOST_SEGMENTS),
-            "high_mask": padded([mask for mask, _ in fixed], MOST_SEGMENTS),
-            "free_shift": padded([shift for _, shift in free], MOST_SEGMENTS),
-            "high_shift": padded([shift for _, shift in fixed], MOST_SEGMENTS),
-            "low_bit": padded(self.low, MOST_CHOSEN), "free_segments": len(free),
+            "free_mask": padded([mask for mask, _ in free], MAX_SEGMENTS),
+            "high_mask": padded([mask for mask, _ in fixed], MAX_SEGMENTS),
+            "free_shift": padded([shift for _, shift in free], MAX_SEGMENTS),
+            "high_shift": padded([shift for _, shift in fixed], MAX_SEGMENTS),
+            "low_bit": padded(self.low, MAX_CHOSEN), "free_segments": len(free),
             "high_segments": len(fixed), "low_count": len(self.low), "shares": self.shares,
             "high_settings": 1 << len(self.high),
             "place_mask": (1 << self.width) - 1 - sum(1 << qubit for qubit in self.low),
@@ -70,7 +70,7 @@ class MarginalPlan:
         order = [self.chosen.index(qubit) for qubit in (*self.low, *self.high)]
         return {
             "partials": 0, "out": 0, "outcomes": 1 << len(self.chosen),
-            "low_count": len(self.low), "shares": self.shares, "order": padded(order, MOST_CHOSEN),
+            "low_count": len(self.low), "shares": self.shares, "order": padded(order, MAX_CHOSEN),
         }  # fmt: skip
 
 

@@ -18,8 +18,8 @@ from argand.readout.source import (
     CHUNK,
     LANE_BITS,
     LANE_FLIPS,
-    MOST_RUNS,
-    MOST_STRINGS,
+    MAX_RUNS,
+    MAX_STRINGS,
     PAIRS,
     REGISTER_BITS,
 )
@@ -52,12 +52,12 @@ class PauliPass:
         registers, lanes = self.masks[:REGISTER_BITS], self.masks[REGISTER_BITS:]
         return {
             "tiles": self.tiles, "register_mask": registers, "lane_mask": lanes,
-            "signs": padded([one.signs for one in mine], MOST_STRINGS),
-            "run_mask": padded([mask for mask, _ in self.runs], MOST_RUNS),
-            "run_shift": padded([shift for _, shift in self.runs], MOST_RUNS),
+            "signs": padded([one.signs for one in mine], MAX_STRINGS),
+            "run_mask": padded([mask for mask, _ in self.runs], MAX_RUNS),
+            "run_shift": padded([shift for _, shift in self.runs], MAX_RUNS),
             "runs": len(self.runs),
             "pattern": padded([_pattern(one.signs, registers, places) for one in mine],
-                              MOST_STRINGS),
+                              MAX_STRINGS),
             "odd": sum(1 << number for number, one in enumerate(mine) if one.ys % 2),
             "first": self.first,
         }  # fmt: skip
@@ -68,7 +68,7 @@ def make_passes(qubits: int, item: int, paulis: Sequence[Pauli]) -> list[PauliPa
     waiting = sorted(by_flips(paulis).items(), key=lambda group: -len(group[1]))
     passes = []
     while waiting:
-        basis, room = _Basis([1] * _place_qubits(item)), MOST_STRINGS
+        basis, room = _Basis([1] * _place_qubits(item)), MAX_STRINGS
         flips_of: list[int] = []
         taken: dict[int, list[int]] = {kind: [] for kind in range(PAIRS)}
         rest: list[tuple[int, list[int]]] = []

@@ -12,7 +12,7 @@ from argand.checks import as_integer, as_real, in_order, refuse_misaligned
 from argand.device import is_cuda_array
 
 STATE_TYPES = ("complex64", "complex128")
-MOST_SHOTS = 2**31 - 1
+MAX_SHOTS = 2**31 - 1
 Observable: TypeAlias = str | tuple[str, float] | Mapping[str, Any]
 """A Pauli string, one with its coefficient, or a mapping that has both."""
 

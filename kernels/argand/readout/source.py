@@ -18,9 +18,9 @@ CHUNK = 16
 """Bytes that a thread loads at once."""
 REGISTER_BITS, LANE_BITS, LANE_FLIPS = 4, 5, 2
 PAIRS = 2 + REGISTER_BITS + LANE_FLIPS
-MOST_STRINGS = 16
+MAX_STRINGS = 16
 """Pauli strings of one pass over a state."""
-MOST_SEGMENTS, MOST_CHOSEN, MOST_RUNS = 34, 34, 17
+MAX_SEGMENTS, MAX_CHOSEN, MAX_RUNS = 34, 34, 17
 
 SAMPLE_ARGUMENTS: Fields = (
     ("const void*", "state"), ("uint64*", "cell_ends"), ("uint64*", "block_ends"),
@@ -29,20 +29,20 @@ SAMPLE_ARGUMENTS: Fields = (
 )  # fmt: skip
 MARGINAL_ARGUMENTS: Fields = (
     ("const void*", "state"), ("double*", "partials"), ("int64", "tiles"), ("int64", "amplitudes"),
-    ("int64", f"free_mask[{MOST_SEGMENTS}]"), ("int64", f"high_mask[{MOST_SEGMENTS}]"),
-    ("int", f"free_shift[{MOST_SEGMENTS}]"), ("int", f"high_shift[{MOST_SEGMENTS}]"),
-    ("int", f"low_bit[{MOST_CHOSEN}]"), ("int", "free_segments"), ("int", "high_segments"),
+    ("int64", f"free_mask[{MAX_SEGMENTS}]"), ("int64", f"high_mask[{MAX_SEGMENTS}]"),
+    ("int", f"free_shift[{MAX_SEGMENTS}]"), ("int", f"high_shift[{MAX_SEGMENTS}]"),
+    ("int", f"low_bit[{MAX_CHOSEN}]"), ("int", "free_segments"), ("int", "high_segments"),
     ("int", "low_count"), ("int", "shares"), ("int", "high_settings"), ("int", "place_mask"),
 )  # fmt: skip
 FINISH_ARGUMENTS: Fields = (
     ("const double*", "partials"), ("double*", "out"), ("int64", "outcomes"),
-    ("int", "low_count"), ("int", "shares"), ("int", f"order[{MOST_CHOSEN}]"),
+    ("int", "low_count"), ("int", "shares"), ("int", f"order[{MAX_CHOSEN}]"),
 )  # fmt: skip
 PAULI_ARGUMENTS: Fields = (
     ("const void*", "state"), ("double*", "partials"), ("int64", "tiles"),
     ("int64", f"register_mask[{REGISTER_BITS}]"), ("int64", f"lane_mask[{LANE_BITS}]"),
-    ("int64", f"signs[{MOST_STRINGS}]"), ("int64", f"run_mask[{MOST_RUNS}]"),
-    ("int", f"run_shift[{MOST_RUNS}]"), ("int", "runs"), ("uint32", f"pattern[{MOST_STRINGS}]"),
+    ("int64", f"signs[{MAX_STRINGS}]"), ("int64", f"run_mask[{MAX_RUNS}]"),
+    ("int", f"run_shift[{MAX_RUNS}]"), ("int", "runs"), ("uint32", f"pattern[{MAX_STRINGS}]"),
     ("uint32", "odd"), ("int", f"first[{PAIRS + 1}]"),
 )  # fmt: skip
 STRINGS_ARGUMENTS: Fields = (

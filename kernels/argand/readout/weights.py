@@ -16,7 +16,7 @@ UNIT_BITS = 61
 """A norm of 1 is 2^61 units: sums up to 4 fit 64 bits, and only they are taken."""
 
 
-_MOST_EXPONENT = 900
+_MAX_EXPONENT = 900
 """Largest exponent of the norm's square: scales of weights stay within fp64."""
 
 
@@ -39,7 +39,7 @@ def norm_exponent(norm_squared: float) -> int:
 
     Raises ValueError for a state without a norm: zero, or not finite.
     """
-    if not 2.0**-_MOST_EXPONENT <= norm_squared <= 2.0**_MOST_EXPONENT:  # nor NaN
+    if not 2.0**-_MAX_EXPONENT <= norm_squared <= 2.0**_MAX_EXPONENT:  # nor NaN
         raise ValueError(
             "the probabilities of a state must have a finite, positive sum (from 2^-900 to 2^900), "
             f"but its amplitudes' |a|^2 add up to {norm_squared}"

@@ -13,7 +13,7 @@ from argand.multiprocessor import WARP
 from argand.runtime.plan import is_legal
 from argand.softmax.legality import check_softmax_plan, limited, value_registers
 from argand.softmax.plan import (
-    MOST_LOAD_STAGES,
+    MAX_LOAD_STAGES,
     SMALL_BLOCK,
     RowPlan,
     SoftmaxForm,
@@ -27,7 +27,7 @@ from argand.softmax.plan import (
 
 STREAMED_WORDS = 32
 """Registers of a streamed row that a thread holds at a time."""
-_MOST_WORDS, _MOST_SLAB_WORDS = 64, 96
+_MAX_WORDS, _MAX_SLAB_WORDS = 64, 96
 """Largest registers of a row in a thread, twice of which would leave each scheduler one warp; and
 in a lane of a slab, whose next one is copied meanwhile."""
 _RING_THREADS = ((256, 128), (384, 128), (480, 160), (512, 128), (512, 256), (576, 192))
@@ -71,7 +71,7 @@ class SoftmaxCandidate:
             found = streamed(form, self.threads, self.cluster, self.words)
         else:
             found = fitted(form, self.threads, self.cluster, columns, staged=self.staged)
-        most = _MOST_SLAB_WORDS if found.slab else _MOST_WORDS
+        most = _MAX_SLAB_WORDS if found.slab else _MAX_WORDS
         if not found.ring and value_registers(form, found) > most:
             return None
         return found if is_legal(check_softmax_plan, found, form, arch) else None
@@ -176,7 +176,7 @@ def slab(form: SoftmaxForm, threads: int, columns: int, *, stages: int, bulk: bo
 
 def ring(
     form: SoftmaxForm, arch: Arch, candidate: SoftmaxCandidate, columns: int, *,
-    blocks: int = 1, load_stages: int = MOST_LOAD_STAGES,
+    blocks: int = 1, load_stages: int = MAX_LOAD_STAGES,
 ) -> RowPlan:  # fmt: skip
     """Return the ring plan, of slices of up to ``load_stages`` and the epilogue's rows a block.
 

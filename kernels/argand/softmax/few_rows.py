@@ -20,7 +20,7 @@ memory's rate bounds a call."""
 _WARP_COLUMNS = 512
 """Longest rows of a warp, whose lanes need no barrier to share a sum."""
 _THREADS = (512, 256, 192, 128, 96, 64)
-_LEAST_VALUES, _LEAST_ACCESSES = 6, 2
+_MIN_VALUES, _MIN_ACCESSES = 6, 2
 """Least values and accesses of a thread."""
 _MULTIPROCESSOR_THREADS = 1024
 """Most threads of a multiprocessor's rows, half of those that it holds."""
@@ -41,7 +41,7 @@ def few_rows_candidate(
     if not are_few_rows(rows, columns, form.input, form.written, sm_count):
         return None
     if columns > _WARP_COLUMNS:
-        least, each = max(_LEAST_VALUES, _LEAST_ACCESSES * form.vector), -(-rows // sm_count)
+        least, each = max(_MIN_VALUES, _MIN_ACCESSES * form.vector), -(-rows // sm_count)
         for threads in _THREADS:
             if columns >= threads * least and each * threads <= _MULTIPROCESSOR_THREADS:
                 return SoftmaxCandidate(threads, 1)

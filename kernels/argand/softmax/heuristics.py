@@ -18,7 +18,7 @@ from argand.softmax.formats import ELEMENT_BYTES, Operation
 from argand.softmax.narrow_rows import FULL, narrow_candidate
 from argand.softmax.plan import SMALL_BLOCK, RowPlan, SoftmaxForm
 from argand.softmax.resident import resident_candidate
-from argand.softmax.rings import CLUSTER_COLUMNS, LEAST_PART, ring_candidates
+from argand.softmax.rings import CLUSTER_COLUMNS, MIN_PART, ring_candidates
 from argand.softmax.slabs import SHORT_COLUMNS, slab_candidate
 from argand.softmax.thread_tables import THREADS
 
@@ -113,7 +113,7 @@ def _tabulated_candidates(
         while (
             threads > WARP
             and cluster < most
-            and (rows * cluster * 2 <= sm_count and columns // (2 * cluster) >= LEAST_PART)
+            and (rows * cluster * 2 <= sm_count and columns // (2 * cluster) >= MIN_PART)
         ):
             cluster *= 2
         threads = _least_waste(form, threads, cluster, columns)

@@ -19,8 +19,8 @@ from argand.precision import HALF_FORMATS
 from argand.runtime.plan import PlanError, require_precision
 from argand.softmax.formats import ELEMENT_BYTES
 from argand.softmax.plan import (
-    MOST_EPILOGUE_STAGES,
-    MOST_LOAD_STAGES,
+    MAX_EPILOGUE_STAGES,
+    MAX_LOAD_STAGES,
     STATIC_BYTES,
     RowPlan,
     SoftmaxForm,
@@ -32,9 +32,9 @@ from argand.softmax.plan import (
     vector_for,
 )
 
-MOST_SLAB_STAGES = 4
-_MOST_RING_WORDS = 64
-_MOST_SPLIT_RING_WORDS = {False: 24, True: 20}
+MAX_SLAB_STAGES = 4
+_MAX_RING_WORDS = 64
+_MAX_SPLIT_RING_WORDS = {False: 24, True: 20}
 """Words of values that are rounded to two terms: ptxas keeps them beside those that are not yet,
 and for approximate exponentials (True) their maximum in both forms."""
 _FEW_OTHERS_VALUES = 22
@@ -99,8 +99,8 @@ def _check_ring(plan: RowPlan, form: SoftmaxForm, arch: Arch) -> None:
         )
     if not plan.resident or plan.staged:
         raise PlanError("a ring must be resident, and copies by TMA in place of cp.async")
-    split = _MOST_SPLIT_RING_WORDS[form.approximate]
-    most = _MOST_RING_WORDS if _has_one_term(form) else split
+    split = _MAX_SPLIT_RING_WORDS[form.approximate]
+    most = _MAX_RING_WORDS if _has_one_term(form) else split
     if value_registers(form, plan) > most:
         raise PlanError(f"reduce threads of a ring hold at most {most} registers of values")
     if plan.slice_columns > plan.row_threads * plan.values or plan.slice_columns % ring_line(form):
@@ -109,12 +109,12 @@ def _check_ring(plan: RowPlan, form: SoftmaxForm, arch: Arch) -> None:
             f"threads hold, got {plan.slice_columns}"
         )
     if (
-        not 2 <= plan.load_stages <= MOST_LOAD_STAGES
-        or not 1 <= plan.epilogue_stages <= MOST_EPILOGUE_STAGES
+        not 2 <= plan.load_stages <= MAX_LOAD_STAGES
+        or not 1 <= plan.epilogue_stages <= MAX_EPILOGUE_STAGES
     ):
         raise PlanError(
-            f"a ring has 2 to {MOST_LOAD_STAGES} load stages and 1 to "
-            f"{MOST_EPILOGUE_STAGES} epilogue stages, "
+            f"a ring has 2 to {MAX_LOAD_STAGES} load stages and 1 to "
+            f"{MAX_EPILOGUE_STAGES} epilogue stages, "
             f"got {plan.load_stages} and {plan.epilogue_stages}"
         )
     if plan.shared_bytes(form) > ring_bytes(arch, plan.blocks):
@@ -147,9 +147,9 @@ def _check_slab(plan: RowPlan, form: SoftmaxForm, arch: Arch) -> None:
         raise PlanError("slabs have resident rows of a block or less")
     if not form.gapless:
         raise PlanError("slabs are rows without gaps between them")
-    if plan.values < 1 or not 2 <= plan.slab_stages <= MOST_SLAB_STAGES:
+    if plan.values < 1 or not 2 <= plan.slab_stages <= MAX_SLAB_STAGES:
         raise PlanError(
-            f"slabs have a value a thread at least and 2 to {MOST_SLAB_STAGES} stages, "
+            f"slabs have a value a thread at least and 2 to {MAX_SLAB_STAGES} stages, "
             f"got {plan.values} and {plan.slab_stages}"
         )
     if plan.bulk and arch.sm < CLUSTER_SM:

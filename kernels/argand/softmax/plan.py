@@ -17,12 +17,12 @@ SMALL_BLOCK = 128
 """Threads of a block whose warps, or lanes, work on different rows."""
 STATIC_BYTES = 4 * 1024
 """Shared memory of a block beside its stages, with the kilobyte that the system reserves."""
-MOST_LOAD_STAGES, MOST_EPILOGUE_STAGES = 8, 6
+MAX_LOAD_STAGES, MAX_EPILOGUE_STAGES = 8, 6
 """Most stages of a ring: rows that TMA copies at a time, and rows that wait for their sum."""
 _GRAIN_BYTES, _LINE = 16, 8
 LINE_BYTES = _LINE * _GRAIN_BYTES
 """A line of memory has eight accesses of 16 bytes. A block's part of a row begins at a line."""
-_EXCHANGE_SLOTS, _PARTIAL_BYTES = 2 * MOST_EPILOGUE_STAGES, 16
+_EXCHANGE_SLOTS, _PARTIAL_BYTES = 2 * MAX_EPILOGUE_STAGES, 16
 """``kExchangeSlots`` and ``sizeof(RowPartial)`` of ``cuda/softmax/exchange.cuh``."""
 
 

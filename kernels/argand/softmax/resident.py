@@ -19,7 +19,7 @@ from argand.softmax.plan import RowPlan, SoftmaxForm, vector_for
 
 _ROW_THREADS = (8, 16, *range(WARP, 256, WARP), *range(256, 512 + 1, 2 * WARP))
 _CLUSTERS = (1, 2, 4)
-_LEAST_COLUMNS = 256
+_MIN_COLUMNS = 256
 _BLOCK_BYTES = 512 * 64 * 4
 """Registers of the values of a block with 512 threads, half of a multiprocessor's."""
 _LINE_BYTES = 128
@@ -118,7 +118,7 @@ def _resident_plans(
     if (
         form.compute_fp64
         or not full
-        or not _LEAST_COLUMNS < columns <= _BLOCK_BYTES // form.value_bytes
+        or not _MIN_COLUMNS < columns <= _BLOCK_BYTES // form.value_bytes
     ):
         return []
     found = []

@@ -13,7 +13,7 @@ from argand.multiprocessor import CLUSTER_SM
 from argand.softmax.candidates import SoftmaxCandidate, ring
 from argand.softmax.formats import ELEMENT_BYTES
 from argand.softmax.plan import (
-    MOST_EPILOGUE_STAGES,
+    MAX_EPILOGUE_STAGES,
     MOST_UNPACKED_COLUMNS,
     SoftmaxForm,
     ring_bytes,
@@ -61,7 +61,7 @@ ring, those of registers without a value included."""
 CLUSTER_COLUMNS = 131072
 """The longest rows that go to clusters where there are few: these exchange sums without global
 memory."""
-LEAST_PART = 2048
+MIN_PART = 2048
 """Columns that are worth another block where multiprocessors are idle."""
 _ALONE_THREADS = 768
 """Threads of a block that holds a row of fp32 alone."""
@@ -126,7 +126,7 @@ def ring_candidates(
         yield SoftmaxCandidate(_FEW_THREADS, _FEW_CLUSTER)
     # Few rows would leave multiprocessors idle.
     enough = (
-        count for count in held if rows * count >= sm_count or columns // count < 2 * LEAST_PART
+        count for count in held if rows * count >= sm_count or columns // count < 2 * MIN_PART
     )
     of_many = None
     if not form.widened and rows * held[0] >= _MANY_ROWS * sm_count:
@@ -134,7 +134,7 @@ def ring_candidates(
     blocks = of_many or next(enough, held[-1])
     for threads, write_threads in _threads(form, arch, blocks, columns):
         yield SoftmaxCandidate(
-            threads, blocks, epilogue_stages=MOST_EPILOGUE_STAGES, write_threads=write_threads
+            threads, blocks, epilogue_stages=MAX_EPILOGUE_STAGES, write_threads=write_threads
         )
 
 

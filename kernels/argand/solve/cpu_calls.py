@@ -24,7 +24,7 @@ from argand.runtime.cpu.scipy_blas import on_one_core
 from argand.runtime.cpu.threads import ONE_CORE_COMPLEX, ONE_CORE_COMPLEX_VECTOR, ONE_CORE_DOT
 from argand.solve import refine
 from argand.solve.cpu import CpuLibrary, WholeFactors
-from argand.solve.cpu_zgesv import MOST_KEPT, kept_systems
+from argand.solve.cpu_zgesv import MAX_KEPT, kept_systems
 from argand.solve.error_bounds import bounded_by_factors, sums
 from argand.solve.problem import SolveProblem
 from argand.solve.refine import Solution
@@ -52,7 +52,7 @@ def prepared(problem: SolveProblem, b: Array, whole: Whole, *, details: bool) ->
         # Threads that solve may wait for those of another program at each further call.
         size, is_accepted = partial(on_one_core, size), partial(on_one_core, is_accepted)
     dtype, shape = np.dtype(problem.dtype), b.shape
-    flat, columns, is_kept = b.ndim == 1, (problem.n, problem.columns), problem.n**2 <= MOST_KEPT
+    flat, columns, is_kept = b.ndim == 1, (problem.n, problem.columns), problem.n**2 <= MAX_KEPT
 
     def run(a: Array, b: Array) -> Any:
         try:

@@ -18,10 +18,10 @@ from argand.runtime.cpu.kept_memory import KeptMemory
 from argand.runtime.cpu.numpy_blas import lapack_address
 from argand.runtime.cpu.scipy_routines import routine_of
 
-MOST_KEPT = 1 << 18
+MAX_KEPT = 1 << 18
 """Numbers of a matrix up to which memory is kept: beside the arithmetic of more, pages that are
 faulted in again take no time."""
-_LEAST_ROWS = 16
+_MIN_ROWS = 16
 """Rows from which NumPy's takes less time: the call by its address takes longer than SciPy's."""
 Memory = tuple[Array, Array, Callable[[], int], Callable[[], Array]]
 """Memory of a system, column-major: the matrix, which becomes its factors; the right-hand sides,
@@ -35,7 +35,7 @@ def kept_systems(n: int, columns: int) -> KeptMemory[Memory]:
 
 def _memory(n: int, columns: int) -> Memory:
     matrix, sides = np.empty((n, n), complex, "F"), np.empty((n, columns), complex, "F")
-    address = lapack_address("zgesv") if n >= _LEAST_ROWS else None
+    address = lapack_address("zgesv") if n >= _MIN_ROWS else None
     by_library = _by_scipy if address is None else partial(_by_numpy, address)
     return matrix, sides, *by_library(matrix, sides)
 

@@ -11,7 +11,7 @@ from argand.rounding import Array
 from argand.solve.library import Factors, Library
 from argand.solve.scaling import blocks_of, times_power
 
-MOST_STEPS = 5
+MAX_STEPS = 5
 """Steps of refinement, as in LAPACK's zgerfs."""
 TARGET = 4.0
 """Backward error in unit roundoffs of the result's type at which refinement ends."""
@@ -59,7 +59,7 @@ def refined(
 ) -> Solution:
     """Solve by the factors of A and correct x by the solution of A d = b - A x, in fp64.
 
-    Ends at a backward error of `TARGET` unit roundoffs u, after `MOST_STEPS` steps, or when a step
+    Ends at a backward error of `TARGET` unit roundoffs u, after `MAX_STEPS` steps, or when a step
     does not halve the error, which then is that of the residual itself, so that what is `accepted`
     is larger. The solution of gesv (`Factors.as_gesv`) is refined only where it is not accepted.
 
@@ -87,7 +87,7 @@ def refined(
         steps, halved = 0, True
         if factors.as_gesv and error <= most:
             return Solution(x, error, 0, factors.precision)
-        while not error <= target and halved and steps < MOST_STEPS:
+        while not error <= target and halved and steps < MAX_STEPS:
             other = x + factors.solve(residual)
             found, error_of_other = _residual(a, other, b, norm, b_norms, library)
             steps += 1

@@ -9,8 +9,8 @@ import pytest
 from argand import PRECISIONS
 from argand.beam_power.few_beams_heuristics import choose_few_beams_plan, takes_few_beams
 from argand.beam_power.few_beams_plan import (
-    MOST_FEW_BEAMS,
-    MOST_PART_ANTENNAS,
+    MAX_FEW_BEAMS,
+    MAX_PART_ANTENNAS,
     FewBeamsPlan,
     check_few_beams_plan,
     few_beams_kernel_name,
@@ -48,14 +48,14 @@ def chosen(
 )
 @pytest.mark.parametrize("detect", ["power", "stokes"])
 @pytest.mark.parametrize("antennas", [20, 200])
-@pytest.mark.parametrize("beams", [2, 3, 8, MOST_FEW_BEAMS])
+@pytest.mark.parametrize("beams", [2, 3, 8, MAX_FEW_BEAMS])
 def test_kernels_of_few_beams_compile(
     arch: Arch, beams: int, antennas: int, detect: Detect, name: str, samples: Samples
 ) -> None:
     integrate = 75 if samples == "half" else 4
     plan = chosen(name, beams, antennas, samples, detect=detect, integrate=integrate, arch=arch)
     if plan is None:
-        assert beams == MOST_FEW_BEAMS or (arch != HOPPER and beams == 8)
+        assert beams == MAX_FEW_BEAMS or (arch != HOPPER and beams == 8)
         return
     assert plan.beams - 2 < beams <= plan.beams
     row = PRECISIONS[name]
@@ -63,15 +63,15 @@ def test_kernels_of_few_beams_compile(
 
 
 def test_few_beams_of_many_antennas_have_fewer_blocks_or_no_plan() -> None:
-    most = 4 * MOST_PART_ANTENNAS
+    most = 4 * MAX_PART_ANTENNAS
     for arch in ARCHITECTURES:
         for antennas in range(1, most, 61):
             plan = chosen("3xtf32", 8, antennas, arch=arch)
             if plan is not None:
                 check_few_beams_plan(plan, antennas, arch)
     assert chosen("3xtf32", 8, 64) is not None
-    assert chosen("3xtf32", MOST_FEW_BEAMS, most - 1) is None
-    assert chosen("3xtf32", MOST_FEW_BEAMS + 1, 64) is None
+    assert chosen("3xtf32", MAX_FEW_BEAMS, most - 1) is None
+    assert chosen("3xtf32", MAX_FEW_BEAMS + 1, 64) is None
     assert chosen("3xtf32", 2, most) is not None
     assert chosen("3xtf32", 2, most + 1) is None
 
@@ -140,7 +140,7 @@ def test_halves_take_fp32_where_bins_leave_tiles_of_tensor_cores_empty() -> None
         ({"parts": 3}, 64, "parts must be 1, 2, 4 or 8"),
         ({"unroll": 0}, 64, "unroll, warps and lane_times 1 or more"),
         ({"beams": 8}, 1000, "bytes of shared memory"),
-        ({}, 2 * MOST_PART_ANTENNAS + 1, "a part must have at most 512 antennas"),
+        ({}, 2 * MAX_PART_ANTENNAS + 1, "a part must have at most 512 antennas"),
     ],
 )
 def test_other_plans_of_few_beams_are_refused(

@@ -18,7 +18,7 @@ from argand.gates.matrix_source import (
     matrix_source,
     matrix_values,
 )
-from argand.gates.plan import MOST_WIDTH, GatePlan, check_gate_plan, widest_mma
+from argand.gates.plan import MAX_WIDTH, GatePlan, check_gate_plan, widest_mma
 from argand.gates.source import argument_values, gate_source, kernel_name
 from argand.runtime.plan import PlanError
 
@@ -37,7 +37,7 @@ MANY = 1 << 20
 def plans(precision: str, arch: Arch) -> Iterator[GatePlan]:
     """Every plan that gates take at a precision on an architecture, each once."""
     row, seen = PRECISIONS[precision], set()
-    for width in range(1, MOST_WIDTH + 1):
+    for width in range(1, MAX_WIDTH + 1):
         for targets_qubit0, monomial, near in product((False, True), repeat=3):
             sizes = (1, 1 << (11 - width), 1 << 10, MANY)
             for columns, low in (*product(sizes, [()]), (MANY, (1,))):
@@ -59,7 +59,7 @@ def kernels() -> Iterator[Candidate]:
         for plan in plans(precision, arch):
             if plan.on_tensor_cores or precision in ("fp32", "fp64"):
                 kernel = plan.kind, plan.targets_qubit0, arch.target, row.terms, row.scaled
-                is_full = plan.kind in FULL and plan.width == MOST_WIDTH
+                is_full = plan.kind in FULL and plan.width == MAX_WIDTH
                 yield Candidate(precision, arch, plan, traits=(("full", is_full and kernel),))
 
 

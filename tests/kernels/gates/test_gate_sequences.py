@@ -242,7 +242,7 @@ def test_which_precisions_share_passes() -> None:
         assert (large is None) == (arch.shared_bytes < 200 * 1024)
         plan = plans.plan_sequence(PRECISIONS["3xfp16"], arch)
         assert plan is not None
-        assert plan.gates >= plans.LEAST_PRODUCTS
+        assert plan.gates >= plans.MIN_PRODUCTS
         used = plan.shared_bytes(plan.gates) + plan.static_bytes
         assert used <= arch.shared_bytes
         assert plan.stages >= plan.groups  # or stages would be waited for that no group has left

@@ -131,7 +131,7 @@ def test_passes_launched_together_apply_their_gates(
     Between them is a gate on 8 qubits, which is a product. Bits are those of gates one by one, but
     where two share a pass.
     """
-    monkeypatch.setattr("argand.gates.gpu_passes._MOST_KERNELS", 3)
+    monkeypatch.setattr("argand.gates.gpu_passes._MAX_KERNELS", 3)
     qubits, row = 14, PRECISIONS["3xfp16"]
     places = [rng.permutation(qubits)[:width].tolist() for width in (1, 2, 4, 3, 5, 8, 7, 4)]
     places += [[0, 2, 5, 7], [1, 3, 4, 9]]

@@ -10,7 +10,7 @@ import pytest
 from argand import Gate
 from argand.device import Arch, gpu
 from argand.gates import trajectory_source as source
-from argand.gates.plan import MOST_WIDTH
+from argand.gates.plan import MAX_WIDTH
 
 from tests.kernels.compiled import ARCHS, assert_clean
 
@@ -93,4 +93,4 @@ def test_a_block_holds_its_states() -> None:
     most = ARCHS["sm_90a"].shared_bytes
     assert source.shared_bytes(1, 8) == 256 * 16
     assert source.shared_bytes(14, 8) <= most < source.shared_bytes(15, 8)
-    assert source.MOST_WIDTH < MOST_WIDTH
+    assert source.MAX_WIDTH < MAX_WIDTH

@@ -7,7 +7,7 @@ from argand import PRECISIONS
 from argand.device import ARCHITECTURES, Arch, Device
 from argand.image.check_and_sum_source import CHECK_KERNEL, SUM_KERNEL, check_source, sum_source
 from argand.image.few_antennas_plan import (
-    MOST_ANTENNAS,
+    MAX_ANTENNAS,
     FewAntennasPlan,
     choose_few_antennas_plan,
     few_antennas_kernel_name,
@@ -72,7 +72,7 @@ def test_other_plans_are_refused(plan: MmaImagePlan, name: str, said: str) -> No
 
 
 @pytest.mark.each_value
-@pytest.mark.parametrize("antennas", range(1, MOST_ANTENNAS + 1) if EXHAUSTIVE else (1, 12, 24))
+@pytest.mark.parametrize("antennas", range(1, MAX_ANTENNAS + 1) if EXHAUSTIVE else (1, 12, 24))
 @pytest.mark.parametrize("images", (1, 2, 9) if EXHAUSTIVE else (9,))
 def test_kernels_of_few_antennas_compile(arch: Arch, antennas: int, images: int) -> None:
     plan = choose_few_antennas_plan(antennas, images)
@@ -84,7 +84,7 @@ def test_few_antennas_share_weights_among_images() -> None:
     assert choose_few_antennas_plan(4, 1) == FewAntennasPlan(4, 1)
     assert choose_few_antennas_plan(4, 3) == FewAntennasPlan(4, 4)
     assert choose_few_antennas_plan(24, 3) == FewAntennasPlan(24, 2)
-    assert choose_few_antennas_plan(MOST_ANTENNAS + 1, 1) is None
+    assert choose_few_antennas_plan(MAX_ANTENNAS + 1, 1) is None
 
 
 @pytest.mark.parametrize(

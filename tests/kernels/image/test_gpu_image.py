@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from argand import PRECISIONS, image, launched
 from argand.device import gpu
-from argand.image.few_antennas_plan import MOST_ANTENNAS
+from argand.image.few_antennas_plan import MAX_ANTENNAS
 from argand.image.heuristics import PLAN_OVERRIDE, plan_image
 from argand.image.plan import MmaImagePlan
-from argand.image.problem import MOST_TURNS, SPEED_OF_LIGHT, ImageProblem
+from argand.image.problem import MAX_TURNS, SPEED_OF_LIGHT, ImageProblem
 
 from tests.kernels.image.arrays import Sky, sky
 
@@ -101,7 +101,7 @@ def test_signs_are_mirror_images(cp: Any) -> None:
 
 def test_phases_hold_far_from_the_centre(cp: Any) -> None:
     one = sky(6, 1, 40, seed=8)
-    far = MOST_TURNS / 2 * SPEED_OF_LIGHT / one.frequencies[0]
+    far = MAX_TURNS / 2 * SPEED_OF_LIGHT / one.frequencies[0]
     x = one.positions / np.abs(one.positions).max() * far / 2
     one = Sky(one.covariances, x, *one.arguments[2:])
     for name in ("3xtf32", "fp16"):
@@ -266,7 +266,7 @@ def test_any_number_of_splits_computes_the_same(
 ) -> None:
     """Splits divide channels and, on tensor cores, pairs of panels; two channels have 20 pairs."""
     one = sky(antennas, 2, 70, leading=(2,), seed=20)
-    few, launches = antennas <= MOST_ANTENNAS, import_module("argand.image.launches")
+    few, launches = antennas <= MAX_ANTENNAS, import_module("argand.image.launches")
     monkeypatch.setattr(launches, "splits_of", lambda *_: min(splits, 2) if few else splits)
     row = PRECISIONS["3xtf32"]
     with cp.cuda.Device(0):

@@ -7,7 +7,7 @@ import pytest
 from argand import PRECISIONS, image
 from argand.image import api, blocks, cpu, cpu_baselines, cpu_few_antennas
 from argand.image.cpu_cosines import cosines_and_sines
-from argand.image.problem import MOST_TURNS, SPEED_OF_LIGHT, ImageProblem
+from argand.image.problem import MAX_TURNS, SPEED_OF_LIGHT, ImageProblem
 from argand.runtime.cpu.numpy_calls import NumpyCalls
 
 from tests.kernels.image.arrays import Sky, sky
@@ -123,7 +123,7 @@ def test_blocks_of_directions_are_shared_among_cores(
     """Each block has no more columns than BLAS multiplies on one core."""
     one = SKIES["odd"]
     monkeypatch.setattr(api, "_CPU_CALLS", NumpyCalls())
-    values = {"_SHARED_VALUES": 1, "_LEAST_COLUMNS": 4, "ONE_CORE": 37 * 37 * 9}
+    values = {"_SHARED_VALUES": 1, "_MIN_COLUMNS": 4, "ONE_CORE": 37 * 37 * 9}
     for name, value in values.items():
         monkeypatch.setattr(blocks, name, value)
     monkeypatch.setattr(blocks, "available_cores", lambda: 2)
@@ -171,7 +171,7 @@ def test_a_common_shift_of_positions_changes_nothing() -> None:
 def test_phases_hold_far_from_the_centre() -> None:
     """At 2^19 wavelengths a phase in fp32 alone would be off by whole radians."""
     one = sky(6, 1, 40, seed=5)
-    far = MOST_TURNS / 2 * SPEED_OF_LIGHT / one.frequencies[0]
+    far = MAX_TURNS / 2 * SPEED_OF_LIGHT / one.frequencies[0]
     x = one.positions / np.abs(one.positions).max() * far / 2
     one = Sky(one.covariances, x, *one.arguments[2:])
     for name in ("fp64", "fp32", "3xfp16"):

@@ -16,7 +16,7 @@ from argand.readout.source import (
     KERNELS,
     LANE_BITS,
     LANE_FLIPS,
-    MOST_STRINGS,
+    MAX_STRINGS,
     REGISTER_BITS,
     kernel_forms,
     kernel_name,
@@ -120,7 +120,7 @@ def test_six_independent_flips_share_a_pass() -> None:
     passes, _ = passes_of(28, 8, strings)
     assert len(passes) == 17  # 100 strings, six a pass
     diagonal = ["".join(rng.choice([*"IZ"], 28)) for _ in range(40)]
-    assert [len(one.strings) for one in passes_of(28, 8, diagonal)[0]] == [MOST_STRINGS] * 2 + [8]
+    assert [len(one.strings) for one in passes_of(28, 8, diagonal)[0]] == [MAX_STRINGS] * 2 + [8]
 
 
 @ITEMS

@@ -217,7 +217,7 @@ def test_both_libraries_solve_in_memory_that_is_kept(
     rng = np.random.default_rng(n)
     for address in (cpu_zgesv.lapack_address("zgesv"), None):
         monkeypatch.setattr(cpu_zgesv, "lapack_address", lambda _, found=address: found)
-        monkeypatch.setattr(cpu_zgesv, "_LEAST_ROWS", 1)
+        monkeypatch.setattr(cpu_zgesv, "_MIN_ROWS", 1)
         kept = cpu_zgesv.kept_systems(n, columns)
         lu, x, solved, pivots = kept.new()
         for _ in range(2):

@@ -15,7 +15,7 @@ from qiskit import QuantumCircuit, qpy
 
 from tests.workflow.chained_cases import study_of
 from workflow.circuits.provenance import leading_comments
-from workflow.inputs.source_attributes import MOST_TEXT
+from workflow.inputs.source_attributes import MAX_TEXT
 
 HEAD = 'OPENQASM 2.0;\ninclude "qelib1.inc";\n'
 BODY = "qreg q[1]; // the only one\nh q[0];\n"
@@ -31,7 +31,7 @@ BODY = "qreg q[1]; // the only one\nh q[0];\n"
         ('OPENQASM 3;include "lib/a.inc" ;\ninclude\'x//y\';// said\n' + BODY, "said"),
         (HEAD + BODY + "// behind", ""), ("", ""), ("// all\0of it", "all of it"),
         ("// x\n" + "a" * 99 + "// y", "x"), ("/* without end", ""),
-        ("//" + "c" * (MOST_TEXT + 9) + "\n", "c" * MOST_TEXT + " ... (4105 characters in all)"),
+        ("//" + "c" * (MAX_TEXT + 9) + "\n", "c" * MAX_TEXT + " ... (4105 characters in all)"),
     ],
 )  # fmt: skip
 def test_comments_before_the_first_declaration(tmp_path: Path, text: str, said: str) -> None:

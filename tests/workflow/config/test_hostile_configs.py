@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from workflow.config.mistakes import StudyError
-from workflow.config.sweeps import MOST_CASES
+from workflow.config.sweeps import MAX_CASES
 from workflow.preflight import loading
 from workflow.preflight.check import check_study
 from workflow.preflight.loading import load_study
@@ -122,9 +122,9 @@ def test_sweeps_that_multiply(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     values = list(range(1, 601))
     swept = f"{{kind: gemm, m: {values}, n: {values}, k: {values}}}"
     assert error_of(tmp_path, f"workloads: {{x: {swept}}}") == (
-        f"workloads.x: its sweeps make 216000000 cases; a study may have {MOST_CASES}"
+        f"workloads.x: its sweeps make 216000000 cases; a study may have {MAX_CASES}"
     )
-    monkeypatch.setattr(loading, "MOST_CASES", 100)
+    monkeypatch.setattr(loading, "MAX_CASES", 100)
     swept = f"{{kind: gemm, m: {values[:10]}, n: 1, k: {values[:6]}}}"
     assert "a study may have 100 cases" in error_of(
         tmp_path, f"workloads: {{x: {swept}, y: {swept}}}"

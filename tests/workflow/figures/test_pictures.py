@@ -83,7 +83,7 @@ def test_a_title_fits_and_says_which_entry_is_drawn() -> None:
     *lines, last = pictures.title_of(product, 4).split("\n")
     assert last == "beam 0, frequency 1.42040575 GHz, polarization xx"
     assert " ".join(lines) == long.strip()
-    assert max(map(len, lines)) <= pictures.MOST_TITLE
+    assert max(map(len, lines)) <= pictures.MAX_TITLE
     assert pictures.title_of(replace(product, title="short")) == "short"
 
 

@@ -20,7 +20,7 @@ from workflow.files import text_attributes
 from workflow.inputs.axes import Operand
 from workflow.inputs.operands import staged
 from workflow.inputs.provenance import of_products, provenance
-from workflow.inputs.source_attributes import DAMAGED, MOST_NAMES, MOST_TEXT, source_attributes
+from workflow.inputs.source_attributes import DAMAGED, MAX_NAMES, MAX_TEXT, source_attributes
 from workflow.preflight.loading import load_study
 from workflow.steps.delivery import certificate_of
 from workflow.storage.certificates import read_certificate
@@ -216,8 +216,8 @@ class TestHostile:
         assert source_attributes(OneInput(file=path, x="/volt/x"))["file"] == {"kept": 1}
 
     def test_long_text_is_cut_and_says_so(self, path: Path) -> None:
-        found = said_by(path, history="h" * (MOST_TEXT + 5))
-        assert found["history"] == "h" * MOST_TEXT + " ... (4101 characters in all)"
+        found = said_by(path, history="h" * (MAX_TEXT + 5))
+        assert found["history"] == "h" * MAX_TEXT + " ... (4101 characters in all)"
 
     def test_names_and_text_that_hdf5_cannot_hold(self, path: Path, tmp_path: Path) -> None:
         found = said_by(path, **{"a/b": "x", "..": "up", "é": np.bytes_(b"\xff\x00y")})
@@ -226,8 +226,8 @@ class TestHostile:
         assert read_certificate(tmp_path / "p.h5")["source_attributes"] == {"file": found}
 
     def test_so_many_names(self, path: Path) -> None:
-        found = said_by(path, **{f"n{number:04}": number for number in range(MOST_NAMES + 50)})
-        assert len(found) == MOST_NAMES
+        found = said_by(path, **{f"n{number:04}": number for number in range(MAX_NAMES + 50)})
+        assert len(found) == MAX_NAMES
 
 
 class TestDamage:

@@ -15,7 +15,7 @@ from argand import PRECISIONS, get_precision
 from workflow.data import Staged
 from workflow.preflight.estimates import call_seconds, estimate
 from workflow.preflight.loading import load_study
-from workflow.preflight.needs import FIXED, MOST_URGENT, Needs, asked, needs, urgency
+from workflow.preflight.needs import FIXED, MAX_URGENT, Needs, asked, needs, urgency
 from workflow.study import outlined
 from workflow.workloads import KINDS
 from workflow.workloads.base import Workload
@@ -286,4 +286,4 @@ def test_long_workloads_begin_first_and_those_that_others_wait_for() -> None:
         }
     )
     found = {name: urgency(study, name, gpu=True) for name in study.names}
-    assert 3 <= found["small"] < found["alone"] < found["read"] < found["state"] <= MOST_URGENT
+    assert 3 <= found["small"] < found["alone"] < found["read"] < found["state"] <= MAX_URGENT

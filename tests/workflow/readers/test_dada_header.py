@@ -13,7 +13,7 @@ from tests.workflow.one_case import error_of, study_of
 from tests.workflow.peak_memory import with_peak
 from tests.workflow.readers.baseband_stand_in import Stream, dada_case, install
 from workflow.files.input_error import InputError
-from workflow.inputs.source_attributes import MOST_NAMES, MOST_TEXT, source_attributes
+from workflow.inputs.source_attributes import MAX_NAMES, MAX_TEXT, source_attributes
 from workflow.preflight.check import check_study
 from workflow.readers import READERS
 from workflow.readers.dada_header import MOST_BYTES, USUAL_BYTES, fields_of
@@ -153,14 +153,14 @@ def test_many_long_and_strange_fields(tmp_path: Path, monkeypatch: pytest.Monkey
     path = tmp_path / "v.dada"
     install(monkeypatch, "dada", lambda *_, **__: Stream())
     source = OneInput(file=path, format="dada", x="voltages")
-    many = b"".join(b"KEY%04d %d\n" % (number, number) for number in range(MOST_NAMES + 50))
+    many = b"".join(b"KEY%04d %d\n" % (number, number) for number in range(MAX_NAMES + 50))
     path.write_bytes((b"HDR_SIZE 65536\n" + many).ljust(65536, b"\0"))
-    assert len(source_attributes(source)["header"]) == MOST_NAMES
-    strange = b"HDR_SIZE 65536\nA/B x\n.. up\nHISTORY " + b"h" * (MOST_TEXT + 5) + b"\n"
+    assert len(source_attributes(source)["header"]) == MAX_NAMES
+    strange = b"HDR_SIZE 65536\nA/B x\n.. up\nHISTORY " + b"h" * (MAX_TEXT + 5) + b"\n"
     path.write_bytes(strange.ljust(65536, b"\0"))
     assert source_attributes(source)["header"] == {
         "HDR_SIZE": "65536", "A_B": "x", "_": "up",
-        "HISTORY": "h" * MOST_TEXT + " ... (4101 characters in all)",
+        "HISTORY": "h" * MAX_TEXT + " ... (4101 characters in all)",
     }  # fmt: skip
 
 

@@ -200,7 +200,7 @@ def test_patterns_are_of_recordings_alone(tmp_path: Path, data: Any) -> None:
 def test_more_blocks_than_are_listed(
     tmp_path: Path, data: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(guppi_blocks, "MOST_BLOCKS", 5)
+    monkeypatch.setattr(guppi_blocks, "MAX_BLOCKS", 5)
     found = error_of(case(tmp_path / "scan.*.raw", flagged="zero"))
     first = tmp_path / "scan.0000.raw"
     assert found.startswith(f"input.file: {first} and the files behind it must have at most 5 bl")

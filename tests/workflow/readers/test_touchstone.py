@@ -14,7 +14,7 @@ import pytest
 from tests.workflow.inputs.one_input import OneInput
 from tests.workflow.one_case import error_of, study_of
 from workflow.files.input_error import InputError
-from workflow.inputs.source_attributes import MOST_TEXT, source_attributes
+from workflow.inputs.source_attributes import MAX_TEXT, source_attributes
 from workflow.preflight.check import check_study
 from workflow.readers import Touchstone, scattering
 
@@ -168,7 +168,7 @@ def test_what_stands_before_the_numbers_is_kept(
 
 
 def test_a_header_of_many_bytes(package: str, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path.write_text("! " + "h" * (MOST_TEXT + 5) + "\n" + TEXT)
+    path.write_text("! " + "h" * (MAX_TEXT + 5) + "\n" + TEXT)
     source = OneInput(file=path, format="touchstone", x="scattering")
     said = source_attributes(source)["header"]
     assert str(said["comments"]).endswith("h ... (4111 characters in all)")

@@ -253,7 +253,7 @@ def test_integrations_shorter_than_dates_are_apart(
     with pytest.raises(StudyError, match=said):
         check_study(study_of({"v": case}))
     with monkeypatch.context() as patched:
-        patched.setattr("workflow.inputs.equal_steps.MOST_CHECKED", 8)  # so that none has a value
+        patched.setattr("workflow.inputs.equal_steps.MAX_CHECKED", 8)  # so that none has a value
         with pytest.raises(StudyError, match=said):
             check_study(study_of({"v": case}))
     drawn = {**VISIBILITIES, "frequencies": {"step_hz": 1e7}}  # whose times the check has not

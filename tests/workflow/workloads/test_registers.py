@@ -16,7 +16,7 @@ from test_chains import run
 
 from tests.workflow.chained_cases import study_of
 from workflow.circuits import qiskit_circuits
-from workflow.circuits.registers import MOST_OUTCOMES, classical_bits, named_qubits, registers_of
+from workflow.circuits.registers import MAX_OUTCOMES, classical_bits, named_qubits, registers_of
 from workflow.data import Product
 from workflow.files.input_error import InputError
 from workflow.workloads.state_readout import _norm
@@ -173,7 +173,7 @@ def test_the_bits_are_those_that_qiskit_measures(tmp_path: Path) -> None:
             assert int(plain[bit]) == (outcome >> qubit) & 1
         assert text[2] == " "
     assert named_qubits(registers) == ""
-    assert classical_bits(registers, np.zeros(MOST_OUTCOMES + 1, np.int64)) is None
+    assert classical_bits(registers, np.zeros(MAX_OUTCOMES + 1, np.int64)) is None
 
 
 def test_a_state_that_is_none_has_no_readout(tmp_path: Path) -> None:

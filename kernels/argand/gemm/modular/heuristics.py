@@ -16,7 +16,7 @@ from argand.gemm.modular.product_plan import BLOCK_K, RASTER_ROWS, ResiduePlan, 
 
 _SLICE_TILES = 8
 """Fewest stages of the mainloop in a split-K slice."""
-_MOST_SLICES = 64
+_MAX_SLICES = 64
 """Most split-K slices: fewer fill a card even with one tile of a few planes."""
 _EPILOGUE_TILES = 1
 """Time to fill the ring and of a tile's epilogue, in stages of the mainloop."""
@@ -165,7 +165,7 @@ def _times(
     k_tiles = problem.pitch // BLOCK_K
     residues = 2 * problem.count * piece.rows * piece.padded * piece.products
     found = []
-    for slices in range(1, max(1, min(most, k_tiles // _SLICE_TILES, _MOST_SLICES)) + 1):
+    for slices in range(1, max(1, min(most, k_tiles // _SLICE_TILES, _MAX_SLICES)) + 1):
         waves = -(-tiles * slices // device.sm_count)
         added = _ADD_SLICES + _ADD_BYTE * residues * (slices + 1) if slices > 1 else 0.0
         waves *= piece.plane_groups

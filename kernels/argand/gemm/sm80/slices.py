@@ -12,7 +12,7 @@ from argand.gemm.sm80.plan import CLUSTER_SIZES, MAX_GRID_SLICES, MmaPlan, holds
 from argand.gemm.workspace import SLICES_WORKSPACE
 from argand.multiprocessor import CLUSTER_SM
 
-_MOST_WAVES, _LEAST_SLICE_K = 2, 48
+_MAX_WAVES, _MIN_SLICE_K = 2, 48
 """Most waves of blocks, and least k of a block, where clusters share tiles."""
 
 
@@ -68,8 +68,8 @@ def with_grid_slices(
         grid_slices = 2
         while (
             grid_slices <= MAX_GRID_SLICES
-            and tiles * tile.cluster * grid_slices <= _MOST_WAVES * sm_count
-            and sizes.k >= _LEAST_SLICE_K * tile.cluster * grid_slices
+            and tiles * tile.cluster * grid_slices <= _MAX_WAVES * sm_count
+            and sizes.k >= _MIN_SLICE_K * tile.cluster * grid_slices
             and tiles * grid_slices * tile.block_m * tile.block_n <= capacity
         ):  # fmt: skip
             plan = replace(tile, grid_slices=grid_slices)

@@ -15,7 +15,7 @@ from argand.runtime.calls.layout import Layout
 from argand.runtime.launch.arguments import Address
 from argand.runtime.launch.kernel import bound_kernel
 
-_MOST_GROUPS = 8
+_MAX_GROUPS = 8
 """Most threads that share a result, each of which adds some of its slices."""
 
 
@@ -37,7 +37,7 @@ class ReduceLaunch:
         device: Device,
     ) -> None:
         groups = 1
-        while 2 * groups <= min(split_k_slices, _MOST_GROUPS):
+        while 2 * groups <= min(split_k_slices, _MAX_GROUPS):
             groups *= 2
         blocks = -(-batch * out.rows * out.columns * groups // REDUCE_THREADS)
         values = {

@@ -27,7 +27,7 @@ _current_stream = cupy.cuda.get_current_stream
 
 _Places = tuple[tuple[Any, ...], tuple[int, ...] | None]
 """The places of a call, and with ``out`` the addresses of a launch that starts at such."""
-MOST_KNOWN = 64
+MAX_KNOWN = 64
 """Most sets of arrays whose places a plan keeps: a loop alternates between few."""
 
 
@@ -139,7 +139,7 @@ class DeviceCallPlan:
     def _remember(self, names: tuple[int, ...], every: tuple[Any, ...], places: _Places) -> None:
         """Keep the places of arrays as long as all of them live."""
         known, references = self._known, self._references
-        if len(known) >= MOST_KNOWN:
+        if len(known) >= MAX_KNOWN:
             known.clear()
             references.clear()
 

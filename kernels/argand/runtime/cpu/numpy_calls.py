@@ -20,7 +20,7 @@ _Found = TypeVar("_Found")
 _Given = ParamSpec("_Given")
 _Result = TypeVar("_Result")
 _MISSING: Any = object()
-MOST_CALLS = 4096
+MAX_CALLS = 4096
 """Most entries; then all are dropped, because a program of so many forms repeats few of them."""
 
 
@@ -167,7 +167,7 @@ class NumpyCalls(Generic[_Found]):
         """Keep what was found of a call that took its operands as they were given."""
         if key is None or may_change(key):
             return
-        if len(self.found) >= MOST_CALLS:
+        if len(self.found) >= MAX_CALLS:
             self.clear()
         try:
             self.found[key] = found

@@ -31,7 +31,7 @@ _REFUSED_SECONDS = 1.0
 """Seconds until the next try where the driver refuses a mark, as in a thread without a context."""
 _WORDS = 1024
 """Marks with a word of their own. Where two share a word, one may seem to lag for one answer."""
-_MOST_STREAMS = 256
+_MAX_STREAMS = 256
 """Streams whose backlogs are kept for further forms of calls."""
 
 
@@ -109,7 +109,7 @@ def backlog_of(stream: int) -> Backlog:
     key = cupy.cuda.runtime.getDevice(), stream
     found = _of_streams.get(key)
     if found is None:
-        if len(_of_streams) >= _MOST_STREAMS:
+        if len(_of_streams) >= _MAX_STREAMS:
             _of_streams.clear()
         found = _of_streams[key] = Backlog(WordMark(stream))
     return found

@@ -16,7 +16,7 @@ from argand.runtime.driver.current_stream import OnStream
 from argand.runtime.memory.captured_memory import is_captured
 from argand.runtime.memory.graph_memory import destroy_with
 
-_MOST_SEEN = 8
+_MAX_SEEN = 8
 """Addresses that are kept until they come again; then all are dropped, graphs too."""
 _WORTH = 16
 """Launches of a graph that are worth its capture, which takes some ten calls of the library."""
@@ -69,7 +69,7 @@ class CapturedCalls:
             return False
         graphs = self._graphs
         if call not in graphs:
-            if len(graphs) >= _MOST_SEEN:
+            if len(graphs) >= _MAX_SEEN:
                 self._forget()
             graphs[call] = None
             return False

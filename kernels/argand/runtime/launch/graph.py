@@ -29,9 +29,9 @@ _CALLS_BEFORE = 2
 """Calls of a form on a stream before there is a graph, which takes tens of microseconds to make."""
 _GRAPHS_PER_STREAM = 8
 """Graphs of a form on a stream: a loop's arrays alternate between a few addresses."""
-_MOST_MISSED = 8
+_MAX_MISSED = 8
 """Addresses of a single kernel that are kept until they come again."""
-_MOST_LEFT_OUT = 64
+_MAX_LEFT_OUT = 64
 """Launches of a single kernel, at addresses that came again, that no graph had room for; then its
 graphs are dropped: the loop is another one."""
 _MAX_STREAMS = 8
@@ -216,14 +216,14 @@ class LaunchSequence:
     ) -> bool:
         """Return whether a single kernel gets one more graph, which takes longer than a launch."""
         if addresses not in self._missed:
-            if len(self._missed) >= _MOST_MISSED:
+            if len(self._missed) >= _MAX_MISSED:
                 self._missed.clear()
             self._missed.add(addresses)
             return False
         if len(graphs) < _GRAPHS_PER_STREAM:
             return _room_for_one(_MAX_GRAPHS // 2)
         self._left_out += 1
-        if self._left_out > _MOST_LEFT_OUT:
+        if self._left_out > _MAX_LEFT_OUT:
             self._left_out = 0
             graphs.clear()
         return False

@@ -25,16 +25,16 @@ from argand.runtime.memory.workspace_limit import allowed_workspace, require_wor
 
 WORKSPACE_BYTES = 32 << 20
 """cuBLAS's own on Hopper, and more than its own on older cards."""
-LEAST_WORKSPACE_BYTES = 16 << 10
+MIN_WORKSPACE_BYTES = 16 << 10
 """The least workspace: with less some routines fail (documentation of cublasSetWorkspace)."""
 
 
 def workspace_bytes() -> int:
     """Return the bytes of workspace of a product by cuBLAS within the limit, a power of two.
 
-    Raises WorkspaceError where the limit is below `LEAST_WORKSPACE_BYTES`.
+    Raises WorkspaceError where the limit is below `MIN_WORKSPACE_BYTES`.
     """
-    require_workspace("cuBLAS, whatever the size of the product,", LEAST_WORKSPACE_BYTES)
+    require_workspace("cuBLAS, whatever the size of the product,", MIN_WORKSPACE_BYTES)
     allowed = allowed_workspace()
     if allowed is None or allowed >= WORKSPACE_BYTES:
         return WORKSPACE_BYTES

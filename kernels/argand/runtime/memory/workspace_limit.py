@@ -19,7 +19,7 @@ from argand.runtime.plan import PlanError
 
 VARIABLE = "ARGAND_WORKSPACE_LIMIT"
 """The environment variable with the limit of a process, in bytes."""
-_MOST_DIGITS = 30
+_MAX_DIGITS = 30
 """More are no number of bytes."""
 
 
@@ -77,9 +77,9 @@ def _bytes_in(given: str | None) -> int | None:
     """Return the number of a text, None without one; raises ValueError for any other text."""
     if not given:
         return None
-    if given.isascii() and given.isdecimal() and len(given) <= _MOST_DIGITS:
+    if given.isascii() and given.isdecimal() and len(given) <= _MAX_DIGITS:
         return int(given)
-    shown = given if len(given) <= _MOST_DIGITS else given[:_MOST_DIGITS] + "..."
+    shown = given if len(given) <= _MAX_DIGITS else given[:_MAX_DIGITS] + "..."
     raise ValueError(f"{VARIABLE} must be a number of bytes, got {shown!r}")
 
 

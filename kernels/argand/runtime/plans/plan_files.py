@@ -12,7 +12,7 @@ from argand.runtime.files.own_files import read_own, write_own
 
 _VERSION = 1
 _DIGEST = "sha256"
-_MOST_BYTES = 1 << 20
+_MAX_BYTES = 1 << 20
 """Largest file of a plan: a real one has some kilobytes."""
 
 
@@ -32,7 +32,7 @@ def with_digest(content: Mapping[str, Any]) -> dict[str, Any]:
     return rest | {_DIGEST: hashlib.sha256(text.encode()).hexdigest()}
 
 
-def read_plan(path: Path, operation: str, most_bytes: int = _MOST_BYTES) -> dict[str, Any]:
+def read_plan(path: Path, operation: str, most_bytes: int = _MAX_BYTES) -> dict[str, Any]:
     """Return the content of a file of `write_plan`.
 
     Raises NotOwnError and NotPlainError for a file that others may have written, and ValueError for

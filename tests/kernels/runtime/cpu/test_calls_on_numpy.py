@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from argand.runtime.cpu.numpy_calls import MOST_CALLS, Key, NumpyCalls
+from argand.runtime.cpu.numpy_calls import MAX_CALLS, Key, NumpyCalls
 
 X, Y = np.ones((2, 3)), np.ones((3, 2))
 
@@ -101,7 +101,7 @@ def test_forms_are_forgotten_when_there_are_too_many() -> None:
         return len(x)
 
     checked: list[int] = []
-    for n in [*range(MOST_CALLS + 1), 0, MOST_CALLS]:
+    for n in [*range(MAX_CALLS + 1), 0, MAX_CALLS]:
         assert length(np.empty(n, "i1")) == n
-    assert checked == [*range(MOST_CALLS + 1), 0]
+    assert checked == [*range(MAX_CALLS + 1), 0]
     assert len(calls.found) == 2

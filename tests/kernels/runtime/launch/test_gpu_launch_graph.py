@@ -182,7 +182,7 @@ def test_a_single_kernel_has_graphs_where_its_addresses_come_again(
     a, b = (cp.asarray(rng.normal(size=(40, 40)).astype("complex64")) for _ in range(2))
     given: dict[str, Any] = {"precision": "tf32", "kernels": "mma.sync"}
     expected = gemm(a, b, **given)
-    outs = [cp.empty_like(a) for _ in range(3 * cuda_graph._MOST_MISSED)]
+    outs = [cp.empty_like(a) for _ in range(3 * cuda_graph._MAX_MISSED)]
 
     def made(places: list[Any], rounds: int) -> int:
         before = graphs()
@@ -196,4 +196,4 @@ def test_a_single_kernel_has_graphs_where_its_addresses_come_again(
     most = cuda_graph._GRAPHS_PER_STREAM
     assert made(outs[:most], 4) == most
     # The first loop's graphs are dropped once the second's launches have been left out for long.
-    assert made(outs[most : most + 2], cuda_graph._MOST_LEFT_OUT) == 2 - most
+    assert made(outs[most : most + 2], cuda_graph._MAX_LEFT_OUT) == 2 - most
