@@ -41,14 +41,16 @@ class Precision:
     is x rounded, each further one the rounded remainder. ``products`` lists the pairs (term of A,
     term of B) that are multiplied, in the order in which they are added. ``scaled`` says that rows
     of A and columns of B are multiplied by powers of two before rounding (exactly undone after).
-    Such a line keeps `full_range` of its values at `u`; smaller ones are off by `scaled_floor`.
-    ``min_sm`` is ten times the lowest compute capability of a GPU that has it.
+    Within `full_range` of such a line's largest value others are accurate to `u`; smaller ones are
+    off by `scaled_floor`. ``min_sm`` is ten times the lowest compute capability of a GPU that has
+    it.
 
     ``moduli`` is 0, or the number of moduli of a product by exact integers
     (`argand.gemm.modular`): its lines are rounded to integers, and sums are not rounded at all.
 
-    ``counterpart``, of a scaled precision, has as many terms and significant bits in the range of
-    fp32, so it needs no scales: products may be computed at it (`argand.gemm.in_tf32`).
+    ``counterpart`` is, for a scaled precision, the one with as many terms and significant bits in
+    the range of fp32. It needs no scales, so products may be computed at it
+    (`argand.gemm.in_tf32`).
     """
 
     name: str
@@ -92,8 +94,8 @@ class Precision:
     def term_roundoffs(self) -> tuple[float, ...]:
         """The largest relative error of each rounding: 2^-p to nearest, 2^(1-p) toward zero.
 
-        What 11 bits to nearest leave of fp32's 24 has 12: cut to 11 it is off by no more than
-        rounded to 11, by the one bit that is dropped.
+        The remainder of fp32's 24 bits after rounding to 11 has 12 bits. Cut to 11 bits it loses
+        one bit, so it is off by no more than when rounded.
         """
         half = 2.0**-self.operand.significand
         cut = self.roundings[0] == "toward_zero"
@@ -110,18 +112,18 @@ class Precision:
 
         The largest is brought to 2^e or more (`Format.scaled_exponent`), and below the normal
         numbers a term is off by half the spacing of the subnormal ones. The last term decides: the
-        first one's remainder goes into it. So it is the same for any number of terms, and what
-        lies further below the largest than this is rounded to zero. 0 where nothing is scaled.
+        first one's remainder goes into it. So it is the same for any number of terms, and
+        components smaller than this are rounded to zero. 0 where nothing is scaled.
         """
         half_spacing = self.operand.smallest_subnormal / 2
         return half_spacing * 2.0**-self.operand.scaled_exponent if self.scaled else 0.0
 
     @property
     def full_range(self) -> int | None:
-        """The powers of two below its line's largest component down to which one is held to u.
+        """Powers of two below its line's largest component down to which one is accurate to u.
 
         From there on `scaled_floor` is more than u times the component. None where nothing is
-        scaled: every normal number is held to u.
+        scaled: every normal number is accurate to u.
         """
         return math.frexp(self.u / self.scaled_floor)[1] - 1 if self.scaled else None
 

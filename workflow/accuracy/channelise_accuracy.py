@@ -181,12 +181,12 @@ def decibels(
     """Return the leakage of the stop band and the ripple of the gain, in dB.
 
     Both are those of the prototype, its coefficients rounded to the filter's type, and of the
-    arithmetic together. Leakage: the largest power of the response from the centre of a neighbour
-    on (1 / M cycles a sample), over that at 0, plus the largest mean power of a channel that is not
-    its gain times the channel in fp64, over that of the strongest channel. Ripple: the largest over
-    the smallest gain within a quarter of a channel of its centre, times the largest over the
-    smallest of the channels' gains (those of more than a hundredth of the strongest's power), which
-    are the best fits to the channels in fp64.
+    arithmetic together. Each channel has a gain, the best fit of the result to the channel in fp64.
+    Leakage is a sum of two ratios: the largest power of the prototype's response from a neighbour's
+    centre on (1 / M cycles a sample) over that at 0; and the largest mean power of a channel beyond
+    its gain times the channel in fp64 over that of the strongest channel. Ripple is a product of
+    two ratios of largest to smallest: of the prototype's gains within a quarter of a channel of its
+    centre, and of the gains of all channels with more than a hundredth of the strongest's power.
 
     None where a prototype is too long or has no gain at 0, or where no channel holds power.
     """

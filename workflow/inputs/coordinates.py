@@ -92,11 +92,11 @@ def _add_own(
     """Add what the file itself has along an operand's axes where the study says nothing.
 
     A dataset that cannot be a coordinate is put into ``left_out``, such as times without a unit.
-    Names along an axis that is transformed, and the numbers of entries, tell nothing. Names take
-    the place of other numbers that only count, and several entries that of one, which is for all of
-    them. Raises InputError where it differs from what is ``made`` already of another operand's,
-    also because ``input.select`` takes others of the same dataset, except along axes of which a
-    number takes one entry: where two operands differ there, nothing stays.
+    Names along an axis that is transformed, and numbers that only count entries, are left out.
+    Names replace numbers that only count, and several entries replace a single one, which stands
+    for all of them. Raises InputError where a coordinate differs from the one ``made`` for another
+    operand, also where ``input.select`` takes other entries of the same dataset, except along axes
+    of which a number takes one entry: where two operands differ there, nothing stays.
     """
     said = {_named_as(name, found) for name in source.coordinates}
     before = dict(made)
@@ -162,7 +162,7 @@ def _selected_before(
 
 
 def _tells_nothing(one: Coordinate, taken: PickedAxis) -> bool:
-    """Return whether a coordinate is the numbers of its entries, or so many that it may be."""
+    """Return whether a coordinate only counts its entries, or has too many to tell."""
     if one.units or one.values.dtype.kind not in "iuf":
         return False
     return one.values.size > MAX_CHECKED or np.array_equal(one.values, taken.indices)

@@ -15,7 +15,7 @@ from argand.runtime.launch.arguments import size_check
 MAX_K = 24
 """Longest k of one lane: tensor cores are faster from there on, whatever the other sizes."""
 SHARED_K = range(9, 1025)
-"""The k of results that lanes share. The model of time chooses among the plans within it."""
+"""Values of k at which lanes may share a result. Within them the model of time chooses the plan."""
 _WARPS = 8
 """Warps of a block."""
 
@@ -58,16 +58,16 @@ class FmaPlan:
 
 
 FMA_PLANS = (FmaPlan(1, 1, 2), FmaPlan(1, 1, 8), FmaPlan(4, 2, 4), FmaPlan(1, 1, 8, k_lanes=32))
-"""The first two are for small products, where latency counts, the first for a k of 1 and 2, since
-it computes no addresses of a longer one. The third is for large products, which loads bound, the
-last for few results of a long k."""
+"""The first two are for small products, where latency counts; the first, for a k of 1 and 2,
+computes no addresses of a longer one. The third is for large products, which are bound by loads,
+and the last for few results of a long k."""
 
 
 def fma_plans(precision: Precision, k: int) -> tuple[FmaPlan, ...]:
-    """Return the plans of a product of this k, none where it is long or the precision scales.
+    """Return the plans of a product of this k; there are none for a long k or a scaled precision.
 
-    Split operands are not rounded, which is their model within its own rounding unless that is
-    toward zero.
+    Split operands stay fp32, which agrees with their model up to the model's own rounding, unless
+    that is toward zero.
     """
     truncates = precision.terms > 1 and precision.roundings[0] == "toward_zero"
     if precision.scaled or truncates:

@@ -1,10 +1,11 @@
 """Constants of a GPU's proof of exact products, and why its sums are those of the integers C'.
 
-The kernel that decodes finds L, the leading digit of a part of C' / P: the sum of S_p d_p modulo
-2^32, as a signed number, where S_p is the sum or the difference of two residues, w_p / p what takes
-it to the fraction, and d_p = floor(2^32 w_p / p). Without the modulo that sum is L + 2^32 m, and m
-is the multiple of P by which sum S_p c_p, c_p = w_p P / p, exceeds C': C' stays 2^-11 P away from
-P / 2, and the floors take less than 2^-19 (`proof_constants` raises where they do not). So
+For each modulus p, S_p is the sum or the difference of two residues, w_p / p the weight that takes
+S_p to the fraction C' / P, and d_p = floor(2^32 w_p / p) the weight's leading digit. The kernel
+that decodes finds L, the leading digit of a part of C' / P: the sum of S_p d_p modulo 2^32, as a
+signed number. Without the modulo that sum is L + 2^32 m, and m is the multiple of P by which sum
+S_p c_p, c_p = w_p P / p, exceeds C': C' stays 2^-11 P away from P / 2, and the floors take less
+than 2^-19 (`proof_constants` raises where they do not). So
 
     C' = sum S_p (c_p - P 2^-32 d_p) + P 2^-32 L
 
