@@ -18,7 +18,7 @@ GLOB = re.compile(r"[*?[]")
 _NUMBERED = re.compile(r"(.*?)(\d+)(\.[A-Za-z]\w*)?", re.DOTALL)
 _MAX_MISSING = 5
 """Missing files that an error names."""
-_MOST_NUMBERS = 100_000
+_MAX_NUMBERS = 100_000
 """Numbers up to which files may be missing."""
 
 
@@ -114,7 +114,7 @@ def _check_all_are_there(path: Path, found: Sequence[_File]) -> None:
     known = {one.number for one in found}
     absent = (
         f"{stem}{number:0{width}d}{suffix}"
-        for number in range(min(_MOST_NUMBERS, last.number))
+        for number in range(min(_MAX_NUMBERS, last.number))
         if number not in known
     )
     lost = list(islice((name for name in absent if fnmatchcase(name, path.name)), _MAX_MISSING + 1))

@@ -21,7 +21,7 @@ from workflow.files.input_error import InputError
 
 USUAL_BYTES = 4096
 """Bytes of a header that does not say its size (`HDR_SIZE`)."""
-MOST_BYTES = 1 << 20
+MAX_BYTES = 1 << 20
 """Bytes of a header that is read."""
 _SIZE = "HDR_SIZE"
 _UTC = re.compile(r"(\d{4}-\d\d-\d\d)[-T](\d\d:\d\d:\d\d)")
@@ -37,7 +37,7 @@ def fields_of(path: Path) -> dict[str, str]:
 
     Raises InputError where the file cannot be read, where a line is not of ASCII or not ended
     within the header, where it is not certain what size the header says, and where that is above
-    `MOST_BYTES`.
+    `MAX_BYTES`.
     """
     try:
         with path.open("rb") as file:
@@ -84,10 +84,10 @@ def _bytes_of(path: Path, said: str) -> int:
     """Return the bytes that HDR_SIZE says by its first word; raises InputError for none."""
     word = said.split(maxsplit=1)[0] if said else ""
     is_number = word.isdigit() and len(word) < 19
-    if not is_number or not 0 < int(word) <= MOST_BYTES:
+    if not is_number or not 0 < int(word) <= MAX_BYTES:
         raise _wrong(
             path,
-            f"must have a whole number of bytes up to {MOST_BYTES} as {_SIZE}, got {said!r:.60}",
+            f"must have a whole number of bytes up to {MAX_BYTES} as {_SIZE}, got {said!r:.60}",
         )
     return int(word)
 

@@ -16,7 +16,7 @@ import numpy as np
 from workflow.data import Array
 from workflow.files.input_error import InputError
 from workflow.readers.guppi_header import (
-    MOST_BYTES,
+    MAX_BYTES,
     SAME,
     HeaderError,
     SampleLayout,
@@ -145,7 +145,7 @@ def _header_at(raw: BinaryIO, at: int) -> tuple[dict[str, str], int]:
     except HeaderError:
         if len(data) < _FIRST_READ:
             raise
-        found, size = parsed(data + raw.read(MOST_BYTES - _FIRST_READ))
+        found, size = parsed(data + raw.read(MAX_BYTES - _FIRST_READ))
     return found, at + size
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 CARD = 80
-MOST_BYTES = 256_000
+MAX_BYTES = 256_000
 """Bytes of a header: hpguppi has room for no more."""
 _ALIGNED = 512
 """Headers and samples are padded to this where DIRECTIO says so."""

@@ -17,7 +17,7 @@ from workflow.readers.base import Reader
 from workflow.storage.files import absent, is_file
 from workflow.storage.memory import in_words
 
-MOST_BYTES = 64 << 20
+MAX_BYTES = 64 << 20
 """Bytes of a file: it is text, and read whole."""
 _HEADER_BYTES = 1 << 20
 """Bytes of a file in which its header is searched for."""
@@ -47,9 +47,9 @@ class Touchstone(Reader):
         super().__init__(path)
         if not is_file(path):
             raise InputError(f"input.file: {absent(path)}")
-        if (size := path.stat().st_size) > MOST_BYTES:
+        if (size := path.stat().st_size) > MAX_BYTES:
             raise InputError(
-                f"input.file: {path} has {in_words(size)}; {in_words(MOST_BYTES)} of Touchstone "
+                f"input.file: {path} has {in_words(size)}; {in_words(MAX_BYTES)} of Touchstone "
                 "are allowed"
             )
         try:

@@ -16,7 +16,7 @@ from workflow.data import Staged
 from workflow.storage.staged import StagedFile
 from workflow.workloads.base import Workload
 
-MOST_BYTES = 256 << 20
+MAX_BYTES = 256 << 20
 """Bytes of a piece, as `sizes` counts. What it shares with all others comes on top, and a piece is
 at least as large as that: else the work on what is shared would be most of it."""
 
@@ -128,7 +128,7 @@ def pieces_of(workload: Workload, outline: Staged, most: int | None = None) -> P
 
     Where there is none, along the axis with the smallest entries.
     """
-    most = MOST_BYTES if most is None else most
+    most = MAX_BYTES if most is None else most
     found = sizes(workload, outline)
     tried = [_along(axis, outline, found, most) for axis in workload.split_axes(outline.axes)]
     usable = [pieces for pieces in tried if pieces is not None]

@@ -29,7 +29,7 @@ _LARGE_RADIX = {2: 27, 3: 22, 4: LARGEST_MIXED_RADIX}
 """Radix above which, if all of the fewest stages are, plans of one stage more are compared."""
 _SPLITS = 24
 """Orders of radices whose tiles are compared, the best by work."""
-_MOST_NUMBERS = 9_000
+_MAX_NUMBERS = 9_000
 """Most numbers of a tile of several transforms."""
 _TRANSFORMS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 13, 16, 19, 22, 26, 31)
 """Transforms of a tile among the candidates."""
@@ -54,7 +54,7 @@ def mixed_radix_plans(length: int) -> Iterator[MixedRadixPlan]:
         plans = {
             MixedRadixPlan(radices, transforms, warps)
             for transforms in _TRANSFORMS
-            if transforms == 1 or transforms * length <= _MOST_NUMBERS
+            if transforms == 1 or transforms * length <= _MAX_NUMBERS
             for items in {transforms * length // radix for radix in radices}
             for warps in {-(-items // (32 * rounds)) for rounds in _ROUNDS}
             if warps in _WARPS and registers(32 * warps) >= needed

@@ -16,7 +16,7 @@ import cupy
 from argand.runtime.driver.current_stream import OnStream
 from argand.runtime.memory.graph_memory import memory_of_graph, relaxed_capture
 
-MOST_BYTES = 1 << 24
+MAX_BYTES = 1 << 24
 """Most bytes of the arrays of a call that is tried: a longer one hides the host's time."""
 _kept: list[Any] = []
 """Memory of calls that were captured all the same, such as at addresses of another alignment."""
@@ -27,7 +27,7 @@ def takes_no_memory(call: Callable[..., None], forms: list[tuple[tuple[int, ...]
 
     ``call`` writes the last of the arrays. It is made once before, which compiles its kernels.
     """
-    if sum(math.prod(shape) * dtype.itemsize for shape, dtype in forms) > MOST_BYTES:
+    if sum(math.prod(shape) * dtype.itemsize for shape, dtype in forms) > MAX_BYTES:
         return False
     taken = 0
 

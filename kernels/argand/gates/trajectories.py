@@ -24,7 +24,7 @@ _BATCH_QUBITS = 20
 """Qubits of a state that holds a batch of trajectories, where one alone has no more."""
 _MAX_QUBITS = 26
 """Most qubits of a state of trajectories."""
-_MOST_NUMBERS = 1 << 63
+_MAX_NUMBERS = 1 << 63
 """Trajectories of a seed: their numbers are integers of 64 bits on a GPU."""
 
 
@@ -85,7 +85,7 @@ def run_trajectories(
         raise ValueError(f"qubits must be from 1 to {_MAX_QUBITS}, got {qubits}")
     if trajectories < 1:
         raise ValueError(f"trajectories must be at least 1, got {trajectories}")
-    if not 0 <= first < _MOST_NUMBERS - trajectories:
+    if not 0 <= first < _MAX_NUMBERS - trajectories:
         raise ValueError(f"first must be from 0 to 2^63 less the trajectories, got {first}")
     given = tuple(map(_with_integers, as_gates(gates)))
     circuit = NoisyCircuit(qubits, given, seed, depolarising, damping, row)

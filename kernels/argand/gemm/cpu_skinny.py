@@ -19,9 +19,9 @@ from argand.runtime.cpu.numpy_blas import has_avx512_kernels
 if TYPE_CHECKING:
     from argand.gemm.problem import GemmProblem
 
-_MOST_ROWS, _MAX_COLUMNS = 5, 3
+_MAX_ROWS, _MAX_COLUMNS = 5, 3
 """Most rows of A, and most columns of B, whose products with a matrix take less time than GEMM."""
-_LEAST_K = 16
+_MIN_K = 16
 """Least k of columns: GEMM takes less time where dot products are shorter."""
 _THREADS = 1 << 12
 """Numbers of a matrix from which on OpenBLAS has threads for its product with one vector."""
@@ -37,9 +37,9 @@ def multiplication(problem: GemmProblem) -> Callable[..., Array]:
     """
     m, n, k = problem.m, problem.n, problem.k
     if problem.batch_shape and min(m, n, k) > 1 and has_avx512_kernels():
-        if m <= _MOST_ROWS and n * k < _THREADS:
+        if m <= _MAX_ROWS and n * k < _THREADS:
             return _by_rows
-        if n <= _MAX_COLUMNS and k >= _LEAST_K and m * k < _THREADS:
+        if n <= _MAX_COLUMNS and k >= _MIN_K and m * k < _THREADS:
             return partial(_by_columns, problem.shape, np.dtype(problem.precision.output))
     return np.matmul
 

@@ -27,7 +27,7 @@ from argand.runtime.cpu.quiet import quiet_context
 from argand.runtime.cpu.threads import ONE_CORE_DOT
 
 Array = npt.NDArray[Any]
-_MOST_ROWS = 20
+_MAX_ROWS = 20
 """Most rows whose dot products may take less time."""
 _PANEL, _LOOP, _MIRROR, _CONJUGATES, _HERK = 0.8, 0.02, 0.6, 0.9, 0.9
 """Times in us: of a step of NumPy that takes a part of the operand; of a loop over a row's pairs;
@@ -115,7 +115,7 @@ def dotted(problem: HerkProblem) -> Callable[[Array, Array], Any] | None:
     triangles.
     """
     n, k, batch = problem.n, problem.k, problem.batch
-    if problem.op != "N" or n > _MOST_ROWS or not n * k:
+    if problem.op != "N" or n > _MAX_ROWS or not n * k:
         return None
     times = (_TIMES_BY_AVX512 if has_avx512_kernels() else _TIMES)[problem.dtype]
     dots, loops = batch * n * n * times.of_dot(k), _LOOP * batch * (n - 1)

@@ -33,11 +33,11 @@ from argand.runtime.cpu.quiet import quiet_context
 
 Array = npt.NDArray[Any]
 Run = Callable[..., Array]
-_MOST_NUMBERS = 1 << 12
+_MAX_NUMBERS = 1 << 12
 """Numbers of results up to which a gather takes less time than to finish them, whatever is left."""
-_MOST_MIRRORED = 1 << 16
+_MAX_MIRRORED = 1 << 16
 """The same where all are mirrored; of complex128 half as many."""
-_FEWEST_TAKEN = 1 << 9
+_MIN_TAKEN = 1 << 9
 """Numbers of results from which `take` takes less time than an index: least where indices, all of
 which are within, wrap around."""
 
@@ -66,8 +66,8 @@ has. A plain tuple, which Python unpacks in 0.1 us less than one with names."""
 
 def is_gathered(problem: HerkProblem, start: int = 0) -> bool:
     """Return whether a gather finishes results whose first rows need no mirror."""
-    mirrored = _MOST_MIRRORED // (2 if problem.dtype == "complex128" else 1)
-    most = _MOST_NUMBERS if start else max(_MOST_NUMBERS, mirrored)
+    mirrored = _MAX_MIRRORED // (2 if problem.dtype == "complex128" else 1)
+    most = _MAX_NUMBERS if start else max(_MAX_NUMBERS, mirrored)
     return problem.batch * problem.n * problem.n <= most and not is_shared(problem)
 
 
@@ -81,7 +81,7 @@ def gathered(problem: HerkProblem, bind: Bind, *, is_hermitian: bool = False) ->
     if bind is not in_place and problem.batch <= at_a_time(problem):  # others copy few operands
         nbytes += problem.batch * problem.n * problem.k * item
     kept = KeptMemory(partial(_memory, problem, bind), nbytes)
-    conjugate, few = np.conjugate, numbers < _FEWEST_TAKEN
+    conjugate, few = np.conjugate, numbers < _MIN_TAKEN
 
     def run(a: Array, c: Array | None = None) -> Array:
         try:
@@ -166,7 +166,7 @@ def alone(problem: HerkProblem) -> Run:
     """
     routine, trans, conjugate = herk_alone(problem), trans_of(problem.op), np.conjugate
     numbers, item = problem.n * problem.n, ITEM[problem.dtype]
-    few, has_axes = numbers < _FEWEST_TAKEN, problem.batch_shape != ()
+    few, has_axes = numbers < _MIN_TAKEN, problem.batch_shape != ()
     kept = KeptMemory(partial(_alone, problem), numbers * (2 * item + np.dtype(np.intp).itemsize))
 
     def run(a: Array, c: Array | None = None) -> Array:

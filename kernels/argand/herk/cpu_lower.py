@@ -23,7 +23,7 @@ from argand.herk.cpu_blas import (
 )
 from argand.herk.cpu_dot import all_dots, dotted
 from argand.herk.cpu_matmul import (
-    FEWEST_BEYOND,
+    MIN_BEYOND,
     TILE,
     full_product,
     matched_rows,
@@ -49,7 +49,7 @@ Panels of a triangle by matmul on one core do not: BLAS packs what is left of th
 _CALL, _MIRRORED, _MIRRORED_ROWS = 12_000, 40, 70
 """The same where rows of matmul's product are Hermitian: for a call of herk, for each number that
 only herk's triangle has mirrored, and, taken off, for each number in the other rows and columns."""
-_FEWEST_ROWS_ALONE, _STEPS_ALONE = 65, 290_000
+_MIN_ROWS_ALONE, _STEPS_ALONE = 65, 290_000
 """Rows of one matrix from which that is so, as a gather mirrors herk's triangle of fewer; and,
 taken off for one matrix, the time of steps that mirror some of its rows."""
 _THREADED_PRODUCTS = 1 << 18
@@ -60,7 +60,7 @@ _PIECE = 16
 """Least k of a piece of NumPy's herk from which one core takes less time than two threads."""
 _THREADED_CALL = 70_000
 """Time of a call that threads of BLAS share, 3.5 us, in complex64 multiplications."""
-_PANEL_ROWS, _MOST_PANELS, _LARGE_PANEL, _LANES = 8, 4, 64, 16
+_PANEL_ROWS, _MAX_PANELS, _LARGE_PANEL, _LANES = 8, 4, 64, 16
 """Fewest rows of a panel that threads share; most panels, except where each has `_LARGE_PANEL`
 rows; rows are a multiple of the last: BLAS is slower at rows that do not fill its lanes."""
 _SHARED_PRODUCTS = 1 << 27
@@ -134,7 +134,7 @@ def hermitian_rows(problem: HerkProblem) -> int:
     most = ONE_CORE_COMPLEX if is_shared(problem) else _most_by_rows(problem, problem.n)
     if problem.batch > 1:
         most = max(most, _HERK_PRODUCTS)
-    elif problem.n < _FEWEST_ROWS_ALONE or problem.n % TILE[problem.dtype] >= FEWEST_BEYOND:
+    elif problem.n < _MIN_ROWS_ALONE or problem.n % TILE[problem.dtype] >= MIN_BEYOND:
         return 0  # herk takes less time than two products of columns
     if weight(problem) > most or _is_threaded(problem):
         return 0
@@ -210,7 +210,7 @@ def _panel_rows(problem: HerkProblem) -> int:
     """
     n = problem.n
     panels = round(math.sqrt(weight(problem) / (2 * _THREADED_CALL)))
-    panels = min(panels, max(_MOST_PANELS, n // _LARGE_PANEL))
+    panels = min(panels, max(_MAX_PANELS, n // _LARGE_PANEL))
     rows = max(_PANEL_ROWS, -(-n // max(1, panels)))
     return min(n, rows + -rows % _LANES)
 

@@ -25,10 +25,10 @@ from argand.runtime.cpu.threads import ONE_CORE_COMPLEX
 Array = npt.NDArray[Any]
 TILE: Mapping[str, int] = MappingProxyType({"complex64": 8, "complex128": 4})
 """Columns of a tile of OpenBLAS's kernels for AVX-512, by type."""
-_TILE_ROWS, _MOST_PANELS = 16, 2
+_TILE_ROWS, _MAX_PANELS = 16, 2
 """Rows that panels are a multiple of, so that BLAS's tiles are those of the whole product; most
 panels, as BLAS packs all columns again for each."""
-_FEWEST_ROWS, FEWEST_BEYOND = 24, 3
+_MIN_ROWS, MIN_BEYOND = 24, 3
 """Rows, and columns beyond whole tiles, from which a tile of their own takes less time than to
 mirror these."""
 
@@ -46,7 +46,7 @@ def rows_on_one_core(problem: HerkProblem) -> int:
         return n
     rows = ONE_CORE_COMPLEX * n // products
     rows -= rows % _TILE_ROWS
-    return rows if rows * _MOST_PANELS >= n else 0
+    return rows if rows * _MAX_PANELS >= n else 0
 
 
 def full_product(op: Op, rows: int, n: int, tile: int = 0) -> Callable[..., Array]:
@@ -56,7 +56,7 @@ def full_product(op: Op, rows: int, n: int, tile: int = 0) -> Callable[..., Arra
     Columns lie in whole tiles where the columns of one are given, and there are so many.
     """
     columns = [slice(0, n)]
-    if tile and n >= _FEWEST_ROWS and n % tile >= FEWEST_BEYOND and has_avx512_kernels():
+    if tile and n >= _MIN_ROWS and n % tile >= MIN_BEYOND and has_avx512_kernels():
         columns = [slice(0, n - n % tile), slice(n - tile, n)]
     if rows < n or len(columns) > 1:
         starts = range(0, n, rows)

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from numpy.lib.stride_tricks import as_strided
 
 from argand.herk.cpu_lower import is_multiplied
-from argand.herk.cpu_matmul import FEWEST_BEYOND, TILE, weight
+from argand.herk.cpu_matmul import MIN_BEYOND, TILE, weight
 from argand.herk.cpu_probe import rows_seen
 from argand.herk.problem import HerkProblem
 from argand.runtime.complex_types import ITEM
@@ -30,7 +30,7 @@ Array = npt.NDArray[Any]
 Run = Callable[..., Array]
 _FEW_NUMBERS = 1 << 12
 """Numbers of results up to which all products take less time so."""
-_PART_BYTES, _MOST_ROWS = 1 << 18, 24
+_PART_BYTES, _MAX_ROWS = 1 << 18, 24
 """Bytes of products that stay in a core's cache until they are copied, and most rows of those that
 are multiplied in several parts: of more rows two products of some columns each take less time."""
 _FEW_ROWS = 1 << 7
@@ -52,7 +52,7 @@ def is_padded(problem: HerkProblem) -> bool:
         return False  # half of BLAS's work would be for what is not copied
     if batch * n * n > _FEW_NUMBERS:
         most = _most_matrices(problem)
-        if n % TILE[problem.dtype] < FEWEST_BEYOND or (n > _MOST_ROWS and batch > most):
+        if n % TILE[problem.dtype] < MIN_BEYOND or (n > _MAX_ROWS and batch > most):
             return False
     on_one_core = weight(problem) * _columns(n, problem.dtype) <= ONE_CORE_COMPLEX * n
     return on_one_core and is_multiplied(problem, n) and _are_hermitian(n, k, problem.dtype)

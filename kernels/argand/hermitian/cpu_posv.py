@@ -22,7 +22,7 @@ from argand.runtime.cpu.kept_memory import KeptMemory
 from argand.runtime.cpu.scipy_routines import address_of
 from argand.runtime.cpu.threads import ONE_CORE_DOT
 
-_NUMBERS, _MOST_NUMBERS = 1 << 13, 1 << 16
+_NUMBERS, _MAX_NUMBERS = 1 << 13, 1 << 16
 """Numbers that are copied at a time, which stay in a core's cache, and most numbers of a system:
 beside the arithmetic of more SciPy's copies take no time."""
 _CALL_BYTES = 400
@@ -42,7 +42,7 @@ def each_by_posv(systems: int, n: int, columns: int, dtype: str) -> Callable[[An
     """
     address = address_of("lapack", f"{PREFIX[dtype]}posv")
     numbers = n * (n + columns)
-    if address is None or numbers > _MOST_NUMBERS:
+    if address is None or numbers > _MAX_NUMBERS:
         return lambda r, b: None
     posv, run_all = ctypes.PYFUNCTYPE(None)(address), deque[Any](maxlen=0).extend
     parts = -(-systems // max(1, _NUMBERS // numbers))

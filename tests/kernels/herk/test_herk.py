@@ -40,13 +40,13 @@ from tests.normal import normal
 def small_panels(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A few rows take several panels, and BLAS's herk; a few products several parts and threads."""
     values = {
-        cpu_parts: {"_PART_BYTES": 1200}, scratch: {"LEAST_KEPT_BYTES": 0},
-        cpu_padded: {"_FEW_NUMBERS": 60, "_PART_BYTES": 1200, "_MOST_ROWS": 8, "_FEW_ROWS": 12},
+        cpu_parts: {"_PART_BYTES": 1200}, scratch: {"MIN_KEPT_BYTES": 0},
+        cpu_padded: {"_FEW_NUMBERS": 60, "_PART_BYTES": 1200, "_MAX_ROWS": 8, "_FEW_ROWS": 12},
         cpu: {"_PANEL": 9},
-        cpu_gather: {"_MOST_NUMBERS": 60, "_FEWEST_TAKEN": 20, "_MOST_MIRRORED": 80},
+        cpu_gather: {"_MAX_NUMBERS": 60, "_MIN_TAKEN": 20, "_MAX_MIRRORED": 80},
         cpu_mirror: {"_FEW": 6, "_MIRRORED": 3, "_MANY": 3, "_HALVED": 7, "_HALVED_VALUES": 50},
         cpu_dot: {
-            "_MOST_ROWS": 6, "_PANEL": 0.05, "_MIRROR": 0,
+            "_MAX_ROWS": 6, "_PANEL": 0.05, "_MIRROR": 0,
             **{name: {dtype: times._replace(edges=(100, 100))
                       for dtype, times in getattr(cpu_dot, name).items()}
                for name in ("_TIMES", "_TIMES_BY_AVX512")},
@@ -203,7 +203,7 @@ def test_what_is_not_finite_stays_in_its_row_and_column() -> None:
 def test_products_by_blas_are_what_each_is_alone(
     op: Any, batch: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cpu_dot, "_MOST_ROWS", 0)  # no dot products
+    monkeypatch.setattr(cpu_dot, "_MAX_ROWS", 0)  # no dot products
     for name in ("_HERK_PRODUCTS", "_NUMPY_HERK_PRODUCTS"):  # nor matmul
         monkeypatch.setattr(cpu_lower, name, 0)
     monkeypatch.setattr(cpu_lower, "matched_rows", lambda _: 0)
@@ -231,7 +231,7 @@ def test_a_repeated_call_leaves_earlier_results_as_they_are(shape: tuple[int, ..
 
 def test_little_memory_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kept_memory, "_FORMS", [])
-    monkeypatch.setattr(kept_memory, "MOST_BYTES", 20_000)
+    monkeypatch.setattr(kept_memory, "MAX_BYTES", 20_000)
     forms: list[kept_memory.KeptMemory[Any]] = []
     for n in range(2, 7):
         a = normal(np.random.default_rng(n), n, 3)

@@ -16,7 +16,7 @@ from workflow.files.input_error import InputError
 from workflow.inputs.source_attributes import MAX_NAMES, MAX_TEXT, source_attributes
 from workflow.preflight.check import check_study
 from workflow.readers import READERS
-from workflow.readers.dada_header import MOST_BYTES, USUAL_BYTES, fields_of
+from workflow.readers.dada_header import MAX_BYTES, USUAL_BYTES, fields_of
 
 TEXT = (
     b"HEADER       DADA      # Distributed acquisition\n"
@@ -167,7 +167,7 @@ def test_many_long_and_strange_fields(tmp_path: Path, monkeypatch: pytest.Monkey
 def test_a_file_of_one_line_takes_little_memory(tmp_path: Path) -> None:
     path = tmp_path / "v.dada"
     with path.open("wb") as file:
-        file.write(b"HDR_SIZE %d\nSOURCE " % MOST_BYTES + b"x" * (8 << 20))
+        file.write(b"HDR_SIZE %d\nSOURCE " % MAX_BYTES + b"x" * (8 << 20))
 
     def refused() -> None:
         with pytest.raises(InputError, match="with a newline within its 1048576 bytes"):
@@ -175,7 +175,7 @@ def test_a_file_of_one_line_takes_little_memory(tmp_path: Path) -> None:
 
     refused()
     _, peak = with_peak(refused)
-    assert peak < 8 * MOST_BYTES
+    assert peak < 8 * MAX_BYTES
 
 
 @settings(deadline=None)

@@ -192,7 +192,7 @@ def test_without_the_package(path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 def test_files_that_are_not_there_or_too_long(
     package: str, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(scattering, "MOST_BYTES", 10)
+    monkeypatch.setattr(scattering, "MAX_BYTES", 10)
     assert "of Touchstone are allowed" in error_of(case(path))
     path.unlink()
     assert "there is no file" in error_of(case(path))

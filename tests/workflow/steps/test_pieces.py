@@ -38,7 +38,7 @@ def test_are_verified_and_delivered_as_the_whole(
     ran = Ran(tmp_path / "w", workload_of(without_bound(case) | alone, "fp32"), cpu())
     whole, product = delivered(ran, tmp_path / "whole.h5")
     assert "pieces along" not in caplog.text
-    monkeypatch.setattr(pieces, "MOST_BYTES", SMALL)
+    monkeypatch.setattr(pieces, "MAX_BYTES", SMALL)
     records, in_pieces = delivered(ran, tmp_path / "pieces.h5")
     assert f"pieces along axis {axis}" in caplog.text
     np.testing.assert_array_equal(in_pieces.data, product.data)
@@ -64,7 +64,7 @@ def test_pieces_of_a_shard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     case, _ = CASES["channels"]
     ran = Ran(tmp_path / "w", workload_of(without_bound(case), "fp32"), cpu(), Shard(1, 3))
     _, product = delivered(ran, tmp_path / "whole.h5")
-    monkeypatch.setattr(pieces, "MOST_BYTES", SMALL)
+    monkeypatch.setattr(pieces, "MAX_BYTES", SMALL)
     records, in_pieces = delivered(ran, tmp_path / "pieces.h5")
     np.testing.assert_array_equal(in_pieces.data, product.data)
     assert all(record.verified for record in records)
@@ -76,7 +76,7 @@ def test_a_wrong_element_is_found_and_its_piece_named(
     case, _ = CASES["channels"]
     ran = Ran(tmp_path / "w", workload_of(without_bound(case), "fp32"), cpu())
     original = pieces.Piece.within
-    monkeypatch.setattr(pieces, "MOST_BYTES", SMALL)
+    monkeypatch.setattr(pieces, "MAX_BYTES", SMALL)
 
     def off_by_one(self: pieces.Piece, axes: Any, shape: Any) -> list[slice]:
         if self.start == 0:
@@ -138,7 +138,7 @@ from workflow.steps import pieces
 from workflow.steps.delivery import deliver
 from workflow.steps.verification import verify
 from workflow.storage.memory import peak_bytes
-pieces.MOST_BYTES = 8 << 20
+pieces.MAX_BYTES = 8 << 20
 log, ceilings, peaks = logging.getLogger(), Ceilings("another", 10.0, {}), []
 for rows in sys.argv[1:]:
     case = {"kind": "softmax", "rows": int(rows), "columns": 1000}

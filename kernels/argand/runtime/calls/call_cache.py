@@ -38,7 +38,7 @@ ALIGNMENT = 31
 """Low bits of an address that a plan may depend on."""
 MAX_CALLS = 4096
 """Most entries; then all are dropped, because a program of so many forms repeats few of them."""
-MOST_BYTES = 256 << 20
+MAX_BYTES = 256 << 20
 """Most device memory that entries keep, tables and matrices; then all are dropped."""
 _ndarray = cupy.ndarray
 _new = _ndarray.__mro__[1].__new__
@@ -240,7 +240,7 @@ class CallCache:
         call = KeptCall(run, shape, output, forbidden, chosen, result_bytes, stream_run)
         if self._planning and get_ident() in self._planning:
             self._planning[get_ident()].append(([*forms, result], call))
-        if len(self._calls) >= MAX_CALLS or self._bytes + nbytes > MOST_BYTES:
+        if len(self._calls) >= MAX_CALLS or self._bytes + nbytes > MAX_BYTES:
             self.clear()
         try:
             self._calls[key] = call

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
 _Memory = TypeVar("_Memory")
-MOST_BYTES = 1 << 24
+MAX_BYTES = 1 << 24
 """Bytes that are kept for all forms and threads."""
 _FORM_BYTES = 1 << 13
 """Bytes that are counted for each memory beside those that its form gives: its views and Python's
@@ -32,7 +32,7 @@ class KeptMemory(list[_Memory], Generic[_Memory]):
 
     def new(self) -> _Memory:
         """Return new memory; where much is kept already, that of all forms is dropped."""
-        if sum(form.nbytes for form in _FORMS) + self.nbytes > MOST_BYTES:
+        if sum(form.nbytes for form in _FORMS) + self.nbytes > MAX_BYTES:
             for form in _FORMS:
                 form.clear()
             _FORMS.clear()

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 Array = npt.NDArray[Any]
-LEAST_KEPT_BYTES, _MAX_KEPT_BYTES = 1 << 16, 1 << 22
+MIN_KEPT_BYTES, _MAX_KEPT_BYTES = 1 << 16, 1 << 22
 """Bytes of an array from which, and up to which, memory is kept for it."""
 
 
@@ -32,7 +32,7 @@ def with_conjugates(step: Callable[..., object], x: Array, *others: Any) -> None
 
     A call within the step, such as one by a signal's handler, has other memory.
     """
-    if not LEAST_KEPT_BYTES <= x.nbytes <= _MAX_KEPT_BYTES:
+    if not MIN_KEPT_BYTES <= x.nbytes <= _MAX_KEPT_BYTES:
         step(np.conjugate(x), x, *others)
         return
     memory, _KEPT.memory = _KEPT.memory, None

@@ -57,7 +57,7 @@ X = (np.arange(12) + 1j).reshape(3, 4)
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scratch, "LEAST_KEPT_BYTES", 0)
+    monkeypatch.setattr(scratch, "MIN_KEPT_BYTES", 0)
 
 
 def test_a_step_within_a_step_has_other_memory() -> None:
