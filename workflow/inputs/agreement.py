@@ -22,9 +22,13 @@ def check_agrees(operand: str, name: str, known: Coordinate, carried: Coordinate
     """Raise InputError where an operand's coordinate contradicts another operand's."""
     if not differ(known, carried) and not _is_beyond(name, known, carried):
         return
+    one, other = ends_in_words(known), ends_in_words(carried)
+    if one == other and known.values.shape == carried.values.shape:  # in another order between
+        first = int(np.argmax(known.values != carried.values))
+        one, other = (f"{each.values.flat[first]} at entry {first}" for each in (known, carried))
     raise InputError(
         f"input.{operand}: it must have the values of another operand along {name}, "
-        f"{ends_in_words(known)}, got {ends_in_words(carried)}; select the same entries by "
+        f"{one}, got {other}; select the same entries by "
         "input.select, correct one of them by input.coordinates, or name that axis otherwise in "
         "input.axes"
     )
@@ -50,6 +54,32 @@ def check_numbers(
             indices = whole if np.array_equal(np.sort(carried.values), whole) else None
         if indices is not None:
             check_agrees(operand, axis, Coordinate(indices), carried)
+
+
+def hold_to_one(coordinates: dict[str, Coordinate], headers: Mapping[str, OperandHeader]) -> None:
+    """Leave out the number of the one feed that weights are of, which may be for several.
+
+    By its name it would be of no other (`check_agrees`). Raises InputError where an operand of one
+    feed or frequency, that is known, meets several of which nothing says that they are the same.
+    """
+    for axis in ("polarization", "frequency"):
+        one = coordinates.get(axis)
+        lengths = {
+            key: each.shape[each.map.axes.index(axis)]
+            for key, each in headers.items()
+            if axis in each.map.axes
+        }
+        operand, length = max(lengths.items(), key=lambda each: each[1], default=("", 1))
+        if one is None or one.of(axis) != (axis,) or one.values.size != 1 or length == 1:
+            continue
+        if axis == "polarization" and one.values.dtype.kind in "iu":
+            del coordinates[axis]
+            continue
+        raise InputError(
+            f"input.{operand}: nothing tells its {length} entries along {axis}, and "
+            f"another operand is of {ends_in_words(one)} alone; say what they are by "
+            "input.coordinates, or take one by input.select"
+        )
 
 
 def _is_beyond(name: str, one: Coordinate, other: Coordinate) -> bool:

@@ -18,6 +18,7 @@ from workflow.inputs.agreement import (
     check_agrees,
     check_numbers,
     differ,
+    hold_to_one,
     in_names,
     names_beside_count,
 )
@@ -116,7 +117,7 @@ def describe(
     _place_selected(coordinates, source, headers)
     coordinates = coordinates if work_along_any else of_waves(coordinates)  # of what was placed
     _place_feed(coordinates, headers, carried)
-    _leave_number_of_one(coordinates, headers)
+    hold_to_one(coordinates, headers)
     number_selected(coordinates, there, headers)
     return Described(headers, made, coordinates, left_out)
 
@@ -212,20 +213,6 @@ def _place_feed(
         known = coordinates.setdefault("polarization", one)
         if (known.values.dtype.kind == "U") == named:
             check_agrees(of, "polarization", known, one)
-
-
-def _leave_number_of_one(
-    coordinates: dict[str, Coordinate], headers: Mapping[str, OperandHeader]
-) -> None:
-    """Leave out the number of the one feed that weights are of, which may be for several.
-
-    By its name it would be of no other (`check_agrees`).
-    """
-    one = coordinates.get("polarization")
-    lengths = [dict(zip(each.map.axes, each.shape, strict=True)) for each in headers.values()]
-    several = max((each.get("polarization", 1) for each in lengths), default=1) > 1
-    if one is not None and one.values.size == 1 and one.values.dtype.kind in "iu" and several:
-        del coordinates["polarization"]
 
 
 def _read_otherwise(

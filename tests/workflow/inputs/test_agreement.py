@@ -170,6 +170,12 @@ def test_numbers_of_antennas_go_by_their_names_beside_names() -> None:
     assert in_names("antenna", (numbers, {}), (names, {})) == (numbers, names)
 
 
+def test_an_order_that_differs_between_equal_ends_is_told_by_its_first_entry() -> None:
+    pair = of([1.0, 3.0, 2.0, 4.0], "MHz"), of([1.0, 2.0, 3.0, 4.0], "MHz")
+    with pytest.raises(InputError, match=r"along frequency, 3.0 at entry 1, got 2.0 at entry 1;"):
+        check_agrees("weights", "frequency", *pair)
+
+
 def test_weights_in_mhz_of_channels_in_hz(tmp_path: Path) -> None:
     """The same frequencies in two units agree; an error gives both values with their units.
 

@@ -46,6 +46,25 @@ def test_adaptive_weights_are_of_the_feed_whose_number_their_inputs_have(
     assert samples != ":" or "polarization" not in found["b"].coordinates
 
 
+def test_weights_of_one_feed_or_channel_say_so_of_several_that_nothing_tells(
+    tmp_path: Path,
+) -> None:
+    """The product's own coordinates did not fit, which was all that was said."""
+    workloads = adaptive_beams(tmp_path, 2)
+    known = {**workloads["vis"]["input"]["coordinates"], "polarization": ["x", "y"]}
+    workloads["vis"]["input"] |= {
+        "coordinates": known, "select": {"voltages": {"polarization": "y"}}}  # fmt: skip
+    two = "input.samples: nothing tells its 2 entries along {}, and another operand is of {} alone"
+    with pytest.raises(StudyError, match=two.format("polarization", "y")):
+        check_study(study_of(workloads))
+    with h5py.File(tmp_path / "bands.h5", "w") as file:
+        file["v"] = np.ones((2, 3, 8), np.complex64)
+    axes = {"samples": ["frequency", "antenna", "time"]}
+    workloads["b"]["input"] |= {"file": str(tmp_path / "bands.h5"), "axes": axes}
+    with pytest.raises(StudyError, match=two.format("frequency", "100000000 Hz")):
+        check_study(study_of(workloads))
+
+
 PRODUCTS = {"adaptive": "weights", "solve": "x"}
 
 
