@@ -19,7 +19,7 @@ _OF_PRODUCTS = MAX_WORKSPACE + SLICES_WORKSPACE
 """Most workspace of a product, as a multiple of its operands' bytes (docs/memory.md)."""
 _CUBLAS = 32 << 20
 """Bytes of workspace that argand gives cuBLAS."""
-_MOST = 256 << 20
+_ALWAYS_ALLOWED = 256 << 20
 """Bytes that exact products, and matrices of which triangles are taken, may have in any case."""
 _SIDE = 256
 """Lines of the product for which cuBLAS takes its workspace."""
@@ -42,11 +42,11 @@ def of_herk(a: Any, precision: str, form: str) -> int:
     if precision in ("fp32", "fp64"):
         found = _CUBLAS
     elif precision == EXACT or any_precision(precision).moduli:
-        found = max(_MOST, operands + result)
+        found = max(_ALWAYS_ALLOWED, operands + result)
     else:
         found = math.ceil(_OF_PRODUCTS * operands)
     if form == "triangle":
-        found += max(_MOST, result)
+        found += max(_ALWAYS_ALLOWED, result)
     allowed = allowed_workspace()
     return found if allowed is None else min(found, allowed)
 

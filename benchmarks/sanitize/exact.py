@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from argand import gemm, pack, pairs
 from argand.gemm.families import Family
-from argand.gemm.modular.moduli import FEWEST, MOST
+from argand.gemm.modular.moduli import MAX_MODULI, MIN_PRECISION_MODULI
 from argand.gemm.modular.problem import Piece
 from argand.gemm.modular.product_plan import MMA_PLANS, WGMMA_PLANS
 
@@ -86,7 +86,7 @@ def products(dtype: str, arrays: Any) -> Iterator[tuple[str, bool]]:
     ``arrays`` is the module of the arrays, cupy (or numpy).
     """
     rng = np.random.default_rng(_SEED)
-    for count in range(FEWEST, MOST + 1):
+    for count in range(MIN_PRECISION_MODULI, MAX_MODULI + 1):
         m, n, k = SHAPES[count % len(SHAPES)]
         a, b = _normal(rng, m, k, dtype=dtype), _normal(rng, k, n, dtype=dtype)
         yield f"{count} moduli, proved", _equal(arrays, a, b, precision=f"{count}xint8", check=True)

@@ -15,7 +15,7 @@ from benchmarks.gemm.product_check import ProductCheck, Taken
 from benchmarks.peers import Candidate
 from workflow.accuracy import Accuracy
 
-_MOST = 6
+_MAX_PROCESSES = 6
 """Processes that check; the others are left to the one that measures."""
 Results = list[tuple[Taken, Precision, str]]
 
@@ -52,5 +52,5 @@ def assessed(check: ProductCheck, results: Results) -> list[Accuracy]:
 @cache
 def _pool() -> ProcessPoolExecutor:
     # A fork of a process that has a context cannot use the device.
-    count = max(1, min(_MOST, available_cores() - 2))
+    count = max(1, min(_MAX_PROCESSES, available_cores() - 2))
     return ProcessPoolExecutor(count, mp_context=get_context("spawn"))

@@ -21,7 +21,7 @@ from benchmarks.sweep.systems import Input
 from benchmarks.sweep.verdicts import by_bound
 from workflow.accuracy import Accuracy
 
-_MOST = {"cuda": 1 << 13, "cpu": 1 << 9}
+_MAX_EQUATIONS = {"cuda": 1 << 13, "cpu": 1 << 9}
 """Equations of a drawn system at most."""
 _ROWS = 1024
 """Rows that are drawn, and residuals that are computed, at a time."""
@@ -55,7 +55,7 @@ class DenseCase(Case):
 
     def _fitted(self, device: Device) -> int:
         """Return n, reduced to the room of the device."""
-        self._n = int(min(self._n, self.room(_MOST, device)))
+        self._n = int(min(self._n, self.room(_MAX_EQUATIONS, device)))
         return self._n
 
     def ours(self, device: Device) -> list[Candidate]:

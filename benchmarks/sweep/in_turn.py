@@ -16,7 +16,7 @@ from argand.runtime.measuring.timing import Calls, Queued, queued
 
 from benchmarks.sweep.rows_of_calls import queued_rows, row_length
 
-ROUNDS, _FEWEST = 12, 5
+ROUNDS, _MIN_ROUNDS = 12, 5
 """Rows of a call, and of one that takes so long that `SECONDS` do not suffice for all."""
 SECONDS = 0.02
 _CALLS_BEFORE = 3
@@ -90,7 +90,7 @@ def timed_in_turn(
 
 def _is_due(number: int, rounds: int, seconds: float) -> bool:
     """Return whether a call that takes so long has a row in a round."""
-    mine = int(min(rounds, max(_FEWEST, SECONDS / seconds)))
+    mine = int(min(rounds, max(_MIN_ROUNDS, SECONDS / seconds)))
     return (number + 1) * mine // rounds > number * mine // rounds
 
 

@@ -22,7 +22,7 @@ from benchmarks.sweep.in_turn import SECONDS, Task, make_before, prepared, timed
 from workflow.accuracy import Accuracy
 from workflow.versions import timestamp, versions
 
-_FEWEST, _MOST = 5, 100
+_MIN_CALLS, _MAX_CALLS = 5, 100
 """Calls that are timed one by one: of a CPU, and of what waits for the device itself."""
 _SETS = ((4, 1 << 28), (16, 1 << 24))
 """Sets of operands and results that are used in turn, and the bytes that all of them may take.
@@ -149,7 +149,7 @@ def timed(calls: Calls, device: Device) -> Queued:
     if device.backend == "cpu":
         make_before(calls)
         found: list[float] = []
-        while len(found) < _FEWEST or (len(found) < _MOST and sum(found) < SECONDS):
+        while len(found) < _MIN_CALLS or (len(found) < _MAX_CALLS and sum(found) < SECONDS):
             started = time.perf_counter()
             calls[len(found) % len(calls)]()
             found.append(time.perf_counter() - started)
@@ -160,7 +160,7 @@ def timed(calls: Calls, device: Device) -> Queued:
 
 def _count(seconds: float) -> int:
     """Return how often a call that takes so long is timed by itself."""
-    return int(min(_MOST, max(_FEWEST, SECONDS / seconds)))
+    return int(min(_MAX_CALLS, max(_MIN_CALLS, SECONDS / seconds)))
 
 
 def _seconds(queue: Queued) -> float:

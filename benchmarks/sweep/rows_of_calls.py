@@ -12,7 +12,7 @@ from itertools import cycle
 
 from argand.runtime.measuring.timing import Calls, Queued, queued
 
-_MOST, _SECONDS = 32, 250e-6
+_MAX_CALLS, _SECONDS = 32, 250e-6
 """Most calls of a row, and about the seconds that a row takes: an event is nothing of longer ones.
 Rows of 32 calls of 2 us differ by a third of what rows of 16 do. The driver queues about a thousand
 launches, of which a row and the one before it may take half."""
@@ -20,7 +20,7 @@ launches, of which a row and the one before it may take half."""
 
 def row_length(seconds: float) -> int:
     """Return the calls of a row of calls that take so long; 1 for long ones."""
-    return int(min(_MOST, max(1, _SECONDS / seconds)))
+    return int(min(_MAX_CALLS, max(1, _SECONDS / seconds)))
 
 
 def queued_rows(calls: Calls, rows: int, length: int) -> Queued:

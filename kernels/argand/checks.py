@@ -12,7 +12,7 @@ import numpy as np
 
 from argand.device import is_cupy_array
 
-_FP32_MOST = float(np.finfo(np.float32).max)
+_FP32_MAX = float(np.finfo(np.float32).max)
 
 
 def check_out(out: Any, shape: tuple[int, ...], dtype: str) -> None:
@@ -129,7 +129,7 @@ def check_scalar(name: str, value: complex, dtype: str) -> None:
 
     The result would be infinite or NaN, whatever the operands are. ``name`` is the scalar's.
     """
-    if dtype == "complex64" and _FP32_MOST < max(abs(value.real), abs(value.imag)) < math.inf:
+    if dtype == "complex64" and _FP32_MAX < max(abs(value.real), abs(value.imag)) < math.inf:
         raise ValueError(
             f"{name} must be within the range of fp32, in which a complex64 result is computed, "
             f"got {value}: name precision='fp64', or scale an operand"

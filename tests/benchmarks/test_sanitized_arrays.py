@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from argand import PRECISIONS
-from argand.gemm.modular.moduli import FEWEST, MOST
+from argand.gemm.modular.moduli import MAX_MODULI, MIN_PRECISION_MODULI
 from argand.gemm.modular.product_plan import MMA_PLANS, WGMMA_PLANS
 from argand.softmax.problem import SOFTMAX_PRECISIONS
 
@@ -52,7 +52,9 @@ def test_every_rounding_of_softmax_is_within_its_bound() -> None:
 def test_every_product_has_its_bits(dtype: str) -> None:
     found = dict(exact.products(dtype, np))
     assert all(found.values())
-    assert {f"{count} moduli, proved" for count in range(FEWEST, MOST + 1)} <= set(found)
+    assert {
+        f"{count} moduli, proved" for count in range(MIN_PRECISION_MODULI, MAX_MODULI + 1)
+    } <= set(found)
 
 
 def test_every_plan_and_what_large_calls_take_is_there() -> None:

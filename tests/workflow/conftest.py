@@ -80,7 +80,7 @@ def quick_measuring() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(timing, "REPEATS", 1)
         patch.setattr(timing, "SECONDS", 1e-9)
-        patch.setattr(samplers, "_MOST_OF_A_BATCH", 1)
+        patch.setattr(samplers, "_MAX_BATCH", 1)
         yield
 
 

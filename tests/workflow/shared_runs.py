@@ -35,7 +35,7 @@ import sys
 if ".run." in " ".join(sys.orig_argv):
     from argand.runtime.measuring import ceilings
     from workflow.measuring import samplers, timing
-    timing.REPEATS, timing.SECONDS, samplers._MOST_OF_A_BATCH = 1, 1e-9, 1
+    timing.REPEATS, timing.SECONDS, samplers._MAX_BATCH = 1, 1e-9, 1
     formats = ceilings.operand_formats()
     ceilings.measure_ceilings = lambda device: ceilings.Ceilings(
         device.name, 10.0, dict.fromkeys(formats, 0.1)

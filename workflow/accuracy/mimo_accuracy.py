@@ -67,7 +67,7 @@ MEASURES = (
 Array = npt.NDArray[Any]
 _SOFT = 1 << 16
 """Symbols at most, evenly chosen, whose soft bits are measured."""
-_LEAST = 2.0**-38
+_SCALING_LOSS = 2.0**-38
 """Fraction of a line's largest component that a scaled precision may lose of smaller ones."""
 
 
@@ -175,7 +175,7 @@ def _residual_bound(
     dtype = precision.output
     u, own = UNIT_ROUNDOFF[dtype], UNIT_ROUNDOFF["complex128"]
     each = math.sqrt(2) * (product_bound(precision, k, backend) + 4 * k * own) + u
-    floor = 2 * k * _LEAST if precision.scaled else 0.0
+    floor = 2 * k * _SCALING_LOSS if precision.scaled else 0.0
     h_line = norm_along(h.max(axis=-2, initial=0), -1)
     y_line = y.max(axis=-2, initial=0)
     of_g = each * norm_along(h.swapaxes(-1, -2) @ h, (-2, -1)) + floor * h_line**2

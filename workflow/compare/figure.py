@@ -17,7 +17,7 @@ from workflow.figures.marks import ratio_ticks
 from workflow.figures.style import colour_of, colours_of, save
 from workflow.implementation import OURS
 
-_MOST = 60
+_MAX_ROWS = 60
 """Rows that are drawn, those that changed most: a page is no longer."""
 _RING = "#D55E00"
 
@@ -30,7 +30,7 @@ def draw_comparison(path: Path, rows: Sequence[Compared], margins: Margins) -> N
 def comparison_figure(rows: Sequence[Compared], margins: Margins) -> Figure:
     """Return the figure that `draw_comparison` writes."""
     compared = [row for row in rows if row.is_compared and (row.time or row.error_ratio)]
-    largest = sorted(compared, key=_change, reverse=True)[:_MOST]
+    largest = sorted(compared, key=_change, reverse=True)[:_MAX_ROWS]
     shown = [row for row in compared if row in largest]
     figure = Figure(figsize=(9.0, 1.8 + 0.2 * len(shown)), layout="constrained")
     times, errors = figure.subplots(1, 2, sharey=True, width_ratios=(3, 2))

@@ -24,7 +24,7 @@ from workflow.compare.reading import Key, Times
 CONFIDENCE = 0.95
 _DRAWS = 4000
 """The ends of a 95 % interval then stand at the 100th draw from either side."""
-_FEWEST = 3
+_MIN_CALLS = 3
 """Calls below which quantiles say nothing of a spread."""
 _FREEDOM = 0.46
 """Degrees of freedom, for each call, of a spread taken from p20 and p80. For normal times the
@@ -75,7 +75,7 @@ def _medians(times: Times, rng: np.random.Generator) -> Draws | None:
         normal = rng.standard_normal(_DRAWS)
         below, above = centre - math.log(times.low), math.log(times.high) - centre
         return centre + normal * np.where(normal < 0, below, above) / _WIDTH
-    few = times.iterations is None or times.iterations < _FEWEST
+    few = times.iterations is None or times.iterations < _MIN_CALLS
     if few or times.p20 is None or times.p80 is None:
         return None
     calls = times.iterations or 0

@@ -22,7 +22,7 @@ Points = Mapping[str, Mapping[str, Any]]
 """The cases of a sweep by name, each with the value of every swept key."""
 _WIDE = 8
 """Largest value over smallest from which an axis is logarithmic."""
-_MOST = 3
+_MAX_PANELS = 3
 """Panels beside each other: values of the other keys of a sweep over several."""
 
 
@@ -41,7 +41,7 @@ def sweep_figure(name: str, records: Sequence[Record], points: Points) -> Figure
     key = max(keys, key=lambda one: (_numeric(points, one), len(_values(points, one))))
     others = [one for one in keys if one != key]
     combinations = list(dict.fromkeys(_at(values, others) for values in points.values()))
-    shown = combinations[:_MOST]
+    shown = combinations[:_MAX_PANELS]
     figure = Figure(figsize=(7.6 + 3.2 * (len(shown) - 1), 5.6), layout="constrained")
     panels = figure.subplots(2, len(shown), sharex=True, sharey="row", squeeze=False)
     drawn = [record for record in ordered(records) if record.workload in points]

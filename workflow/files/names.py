@@ -17,7 +17,7 @@ from workflow.storage.memory import limited_memory
 
 LONGEST = 64
 """Bytes of a name."""
-_MOST = 1 << 16
+_MAX_NAMES = 1 << 16
 """Names of an axis."""
 
 
@@ -56,9 +56,9 @@ def read_letters(dataset: h5py.Dataset, key: str) -> Array:
     Raises InputError as `read_names`.
     """
     length = dataset.shape[0 if _by_matlab(dataset) else 1]
-    if dataset.size > _MOST * LONGEST:
+    if dataset.size > _MAX_NAMES * LONGEST:
         raise InputError(
-            f"{key}: {dataset.name} must have at most {_MOST} names, got {dataset.shape}"
+            f"{key}: {dataset.name} must have at most {_MAX_NAMES} names, got {dataset.shape}"
         )
     if length > LONGEST:
         raise _too_long(dataset, key, length)
@@ -81,9 +81,9 @@ def read_names(dataset: h5py.Dataset, key: str) -> Array:
 
     Raises InputError, which begins with ``key``, for too many, too long ones, and damage.
     """
-    if dataset.size > _MOST:
+    if dataset.size > _MAX_NAMES:
         raise InputError(
-            f"{key}: {dataset.name} must have at most {_MOST} names, got {dataset.shape}"
+            f"{key}: {dataset.name} must have at most {_MAX_NAMES} names, got {dataset.shape}"
         )
     if dataset.dtype.itemsize > LONGEST:
         raise _too_long(dataset, key, dataset.dtype.itemsize)

@@ -26,7 +26,7 @@ from workflow.storage.product_arrays import BESIDE_AXES, PRODUCT
 _ATTRIBUTE = "coordinates"
 _LONGEST = 1 << 14
 """Characters of the attribute."""
-_MOST = 256
+_MAX_NAMES = 256
 """Names in it, and of datasets beside a product, that are read."""
 
 
@@ -64,7 +64,7 @@ def own_coordinates(
     if not axes:
         return [], left_out
     found = [OwnCoordinate(axis, n, scales[n]) for n, axis in axes.items() if scales[n]]
-    names = text_attribute(dataset, _ATTRIBUTE, _LONGEST).split()[:_MOST]
+    names = text_attribute(dataset, _ATTRIBUTE, _LONGEST).split()[:_MAX_NAMES]
     own = (dimension_names(dataset) or []) if names else []
     columns = "column" in operand.operand.axes
     for name in dict.fromkeys(names):
@@ -113,7 +113,7 @@ def selected_before(file: h5py.File, dataset: h5py.Dataset) -> dict[str, tuple[s
     if group is None or dataset.file.filename != file.filename:
         return {}
     found: dict[str, tuple[str, str]] = {}
-    for name in itertools.islice(group, _MOST):
+    for name in itertools.islice(group, _MAX_NAMES):
         path = f"{group.name}/{name}"
         with contextlib.suppress(DatasetError):
             if name.startswith(SELECTED):

@@ -26,7 +26,7 @@ Clock = Callable[[], float]
 _BATCH_SECONDS = 1e-2
 """Seconds of a batch on a CPU, about. A scheduler gives others a core for milliseconds at a time,
 so a batch of short calls holds one that nothing interrupted."""
-_MOST_OF_A_BATCH = 20
+_MAX_BATCH = 20
 _GPU_ROUND = 5
 """Calls that a GPU has queued in each round."""
 _ENERGY_SECONDS = 0.3
@@ -121,7 +121,7 @@ class CpuSampler(Sampler):
 
     def _calls_of_a_batch(self) -> int:
         calls = round(_BATCH_SECONDS / max(self._shortest, 1e-9))
-        return min(max(1, calls), _MOST_OF_A_BATCH)
+        return min(max(1, calls), _MAX_BATCH)
 
     def _timed(self) -> float:
         call = self._next()

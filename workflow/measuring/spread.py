@@ -15,7 +15,7 @@ import numpy as np
 
 CONFIDENCE = 0.95
 """Least confidence of the interval of a median."""
-FEWEST = 6
+MIN_SAMPLES = 6
 """Samples that have an interval of this confidence: 1 - 2 / 2^6 is 0.97."""
 WIDEST = 0.1
 """Width of a settled time's interval, over the median."""
@@ -25,7 +25,7 @@ WIDEST = 0.1
 class Spread:
     """Quantiles of samples, and the interval of their median; in the unit of the samples.
 
-    ``low`` and ``high`` are None where there are fewer than `FEWEST` samples.
+    ``low`` and ``high`` are None where there are fewer than `MIN_SAMPLES` samples.
     """
 
     p20: float

@@ -15,7 +15,7 @@ from argand import Device
 
 from workflow.measuring.samplers import Call, Clock, CpuSampler, GpuSampler, Sampler
 from workflow.measuring.samplers import Timing as Timing
-from workflow.measuring.spread import FEWEST, spread_of
+from workflow.measuring.spread import MIN_SAMPLES, spread_of
 
 REPEATS = 20
 """Batches that are enough where their times have settled."""
@@ -37,7 +37,7 @@ class Limits:
         warmup: calls before the clock starts (compilation, first touches, clocks).
         sustain: seconds of further calls before the clock starts, after which a card that throttles
             has done so; where they suffice, the energy is measured over them.
-        max_seconds: the most time for each computation: where `FEWEST` rounds would take longer,
+        max_seconds: the most time for each computation: where `MIN_SAMPLES` rounds take longer,
             there are fewer, and no interval.
 
     Raises ValueError where one is not positive, or ``warmup`` or ``sustain`` negative.
@@ -79,8 +79,8 @@ def measure_in_turn(
     So a clock that drifts, or a program that comes and goes, is in the times of all of them. The
     order changes from round to round. A round follows another until each computation has
     ``limits.repeats`` batches and an interval that is narrow (`workflow.measuring.spread`), or
-    until all together have taken ``limits.seconds`` each; then there are at least `FEWEST` rounds,
-    as many as an interval takes.
+    until all together have taken ``limits.seconds`` each; then there are `MIN_SAMPLES` rounds or
+    more, as many as an interval takes.
 
     Args:
         tasks: for each computation the same call over different copies of its inputs, used in turn,
@@ -142,8 +142,8 @@ def _rounds(samplers: Sequence[Sampler], limits: Limits, observe: Callable[[], o
         observe()
         spent = sum(sampler.spent for sampler in samplers)
         done = min(len(sampler.seconds) for sampler in samplers)
-        if done < FEWEST:
-            if spent / done * FEWEST > limits.max_seconds * count:
+        if done < MIN_SAMPLES:
+            if spent / done * MIN_SAMPLES > limits.max_seconds * count:
                 return
             continue
         if spent >= limits.seconds * count or (

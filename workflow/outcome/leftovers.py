@@ -17,7 +17,7 @@ _OTHERS = {
     if not pattern.startswith((_PRODUCTS, "logs", "benchmarks"))
 }
 """Folders that have a file of each workload, or of each of its shards, and the file's suffix."""
-_MOST = 10
+_MAX_SHOWN = 10
 
 
 def left_over(folder: Path) -> str:
@@ -44,8 +44,8 @@ def left_over(folder: Path) -> str:
         for path in (folder / kind).rglob(f"*{suffix}")
         if path.relative_to(folder / kind).with_suffix("") not in parts and path.is_file()
     ]
-    said = [printable(str(path)) for path in old[:_MOST]]
-    said += [f"{len(old) - _MOST} more products"] if len(old) > _MOST else []
+    said = [printable(str(path)) for path in old[:_MAX_SHOWN]]
+    said += [f"{len(old) - _MAX_SHOWN} more products"] if len(old) > _MAX_SHOWN else []
     if others:
         size = in_words(sum(path.stat().st_size for path in others))
         kinds = sorted({path.relative_to(folder).parts[0] for path in others})

@@ -36,7 +36,7 @@ volumes of 200 to 350 MB of every kind: stage 1, verify 1.6 by one thread, deliv
 _RUN_ROOM = 1.5
 """Memory that is asked for a run over `Workload.run_copies`, which models of transforms of 17 MB
 exceed by a third."""
-_COPIES_OF_A_THREAD, _MOST_OF_THREADS = 0.4, 6.0
+_COPIES_OF_A_THREAD, _MAX_COPIES_OF_THREADS = 0.4, 6.0
 """Copies that each thread of a verification adds, and all together at most, seen with up to 16
 threads: at most 0.3, where rows of 2^20 make large blocks; together they have no more than there
 are blocks."""
@@ -148,7 +148,7 @@ def _verify_copies(size: _Sizes, threads: int) -> float:
     """Return the copies of a piece: a process has each, with threads where pieces are fewer."""
     processes = max(1, min(threads, math.ceil(size.volume / max(size.piece, 1))))
     copies = _COPIES["verify"] + size.kind.reference_copies
-    copies += min(_COPIES_OF_A_THREAD * threads / processes, _MOST_OF_THREADS)
+    copies += min(_COPIES_OF_A_THREAD * threads / processes, _MAX_COPIES_OF_THREADS)
     return copies * processes
 
 

@@ -17,7 +17,7 @@ from workflow.tables.readable import Column, markdown_table
 
 _JOB_SECONDS = 1.5
 """A job's start, on a machine that has run one before; small ones take 0.8 to 1.9 s in all."""
-_MOST = 40
+_MAX_SHOWN = 40
 """Workloads in the table, those with the largest files: a sweep has thousands."""
 _STEPS: tuple[Step, ...] = ("stage", "run", "verify", "deliver", "draw")
 
@@ -47,9 +47,9 @@ def needs_table(study: Study, *, gpu: bool) -> str:
     """
     disk = {name: disk_of(study, name) for name in study.names}
     by_size = sorted(disk, key=lambda name: -sum(disk[name].values()))
-    shown = [name for name in study.names if name in set(by_size[:_MOST])]
+    shown = [name for name in study.names if name in set(by_size[:_MAX_SHOWN])]
     rows = [row for name in shown for row in _rows(study, name, disk[name], gpu=gpu)]
-    table, smaller = markdown_table(_COLUMNS, rows), len(disk) - _MOST
+    table, smaller = markdown_table(_COLUMNS, rows), len(disk) - _MAX_SHOWN
     if smaller > 0:
         table += f"\nand {counted(smaller, 'workload')} with smaller files\n"
     return table

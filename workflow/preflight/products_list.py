@@ -8,7 +8,7 @@ from workflow.inputs.axes import sizes_in_words
 from workflow.steps.staging import along_in_words
 from workflow.study import Study, outlined
 
-_MOST = 40
+_MAX_SHOWN = 40
 """Workloads in the list: a sweep has thousands."""
 
 
@@ -17,8 +17,8 @@ def products_list(study: Study) -> str:
 
     Coordinates that a check makes no values of, such as the times of many samples, have none here.
     """
-    lines = [f"- {name}: {_product_line(study, name)}" for name in study.names[:_MOST]]
-    if (more := len(study.names) - _MOST) > 0:
+    lines = [f"- {name}: {_product_line(study, name)}" for name in study.names[:_MAX_SHOWN]]
+    if (more := len(study.names) - _MAX_SHOWN) > 0:
         lines.append(f"- and {counted(more, 'workload')} more")
     return "\n".join(lines)
 

@@ -20,7 +20,7 @@ Section = (
 )
 """Heading, explanation, columns and rows; and HTML that stands below the table."""
 TEMPLATE = Path(__file__).parents[1] / "report" / "table.html"
-MOST_OF_A_CARD = 12
+MAX_CARD_COLUMNS = 12
 """Columns of a table whose rows are cards on a narrow screen; wider tables are scrolled there."""
 
 
@@ -196,7 +196,7 @@ def _section(
     heading: str, note: str, columns: Sequence[Column], rows: Sequence[Row], below: str = ""
 ) -> str:
     columns = used(columns, rows)
-    cards = ' class="cards"' if len(columns) <= MOST_OF_A_CARD else ""
+    cards = ' class="cards"' if len(columns) <= MAX_CARD_COLUMNS else ""
     head = "".join(
         f'<th scope="col" aria-sort="none"{_class(c)}><button type="button">'
         f"{html.escape(c.heading)}</button></th>"

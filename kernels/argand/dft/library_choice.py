@@ -71,16 +71,16 @@ _SHORT_LINE = 11
 _SHORT_SPLIT = 1.2
 """Factor of a short line that begins within a sector."""
 _LARGE_PRIME = 37
-"""Prime from which on cuFFT's single kernels of several stages take at least `_LEAST_OF_LARGE`
+"""Prime from which on cuFFT's single kernels of several stages take at least `_MIN_COPIES_OF_LARGE`
 times as long as a copy, and powers have no kernel of their own."""
 _LARGEST_PRIME = 61
 """Largest prime of cuFFT's single kernels of several stages, but for seven multiples of four up to
 508, at which butterflies of ours are faster."""
 _OF_LARGEST = 1.4
 """Factor of the time of such a kernel with a stage of `_LARGEST_PRIME`."""
-_LEAST = 1.05
+_MIN_COPIES = 1.05
 """Least times of cuFFT's single kernels in copies of the numbers."""
-_LEAST_OF_LARGE = 1.7
+_MIN_COPIES_OF_LARGE = 1.7
 """The same with a prime from `_LARGE_PRIME` on."""
 OWN_KERNEL = 13
 """The smallest prime for which cuFFT has a kernel of its own, where it has several kernels."""
@@ -159,7 +159,7 @@ def needs_library_kernels(plan: Plan, precision: Precision) -> bool:
     if plan.length > _LONGEST_SINGLE:
         return False
     prime = prime_factors(plan.length)[-1]
-    least = _LEAST if prime < _LARGE_PRIME else _LEAST_OF_LARGE
+    least = _MIN_COPIES if prime < _LARGE_PRIME else _MIN_COPIES_OF_LARGE
     return prime <= _LARGEST_PRIME and _margin(plan) * own_time(plan, precision) > least
 
 

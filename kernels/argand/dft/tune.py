@@ -19,7 +19,7 @@ from argand.runtime.plans.tuning import print_table, ranked, require_gpu, two_si
 
 Measured = list[tuple[Plan | None, float]]
 """Plans, None for cuFFT, with their times in microseconds, the fastest first."""
-MOST = 4
+MAX_PLANS = 4
 """Plans of a kind that are measured, by default."""
 
 
@@ -28,7 +28,7 @@ def tune_dft(
     length: int,
     *,
     precision: str | Precision = "3xfp16",
-    most: int = MOST,
+    most: int = MAX_PLANS,
     keep: bool = True,
 ) -> Measured:
     """Time the best plans of a transform and cuFFT on the current GPU and keep the fastest.
@@ -95,7 +95,7 @@ def tune_dft(
 
 
 def candidate_plans(
-    rows: int, length: int, precision: Precision, device: Device, most: int = MOST
+    rows: int, length: int, precision: Precision, device: Device, most: int = MAX_PLANS
 ) -> list[Plan | None]:
     """Return candidate plans of contiguous rows: None for cuFFT, and the best of each kind.
 
@@ -121,7 +121,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("shapes", nargs="+", metavar="ROWSxLENGTH", type=two_sizes("ROWSxLENGTH"))
     parser.add_argument("--precision", choices=ROUNDED_PRECISIONS, default="3xfp16")
-    parser.add_argument("--most", type=int, default=MOST, help="plans of a kind")
+    parser.add_argument("--most", type=int, default=MAX_PLANS, help="plans of a kind")
     given = parser.parse_args(arguments)
 
     def tuned(rows: int, length: int) -> list[tuple[str, float]]:

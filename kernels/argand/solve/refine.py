@@ -16,7 +16,7 @@ MAX_STEPS = 5
 TARGET = 4.0
 """Backward error in unit roundoffs of the result's type at which refinement ends."""
 
-_LEAST = 5e-324
+_SMALLEST = 5e-324
 """The smallest number of fp64."""
 
 
@@ -137,7 +137,7 @@ def error_of_any_norms(a: Array, x: Array, b: Array, library: Library) -> float:
     if not all(np.isfinite(size).all() for size in sizes):
         return math.nan
     # Zeros have an exponent too, that of the smallest number.
-    of_a, of_x, of_b = (np.frexp(np.maximum(size, _LEAST))[1] for size in sizes)
+    of_a, of_x, of_b = (np.frexp(np.maximum(size, _SMALLEST))[1] for size in sizes)
     sides: Any = np.maximum(of_a + of_x, of_b)
     a, x, b = times_power(a, -of_a), times_power(x, of_a - sides), times_power(b, -sides)
     return _residual(a, x, b, np.abs(a).sum(axis=1).max(), np.abs(b).max(axis=0), library)[1]

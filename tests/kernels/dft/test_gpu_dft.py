@@ -40,7 +40,7 @@ CONVOLUTIONS = [
     bluestein(10007, product(112, 90)),
 ]
 LARGE = [method_for(1 << 14), method_for(1 << 15)]  # fmt: skip
-MOST = 4
+MAX_PLANS = 4
 """Plans of a kind that are compiled and run of each method."""
 
 
@@ -128,7 +128,7 @@ def test_every_plan(
     kinds: dict[tuple[str, bool], list[Plan]] = {}
     for plan in every:
         kinds.setdefault((plan.kind, getattr(plan, "rader", False)), []).append(plan)
-    plans = [plan for some in kinds.values() for plan in some[:: -(-len(some) // MOST)]]
+    plans = [plan for some in kinds.values() for plan in some[:: -(-len(some) // MAX_PLANS)]]
     compile_plans(gpu, plans, precision)
     there, back = exact(x), exact(x[:33], inverse=True)
     found = []

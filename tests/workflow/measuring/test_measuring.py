@@ -13,7 +13,7 @@ from argand.device import cpu
 from argand.runtime.measuring.timing import Queued
 
 from workflow.measuring import samplers
-from workflow.measuring.spread import CONFIDENCE, FEWEST, WIDEST, narrow, spread_of
+from workflow.measuring.spread import CONFIDENCE, MIN_SAMPLES, WIDEST, narrow, spread_of
 from workflow.measuring.surroundings import busy_seconds, load_of, read_gpu_clock, watching
 
 
@@ -50,7 +50,7 @@ def test_a_gpu_that_waits_for_the_host_has_no_energy(
 def test_six_samples_are_the_fewest_with_an_interval() -> None:
     few = spread_of([1.0, 2.0, 3.0, 4.0, 5.0])
     assert (few.low, few.high, few.settled) == (None, None, False)
-    assert len([1.0] * 5) == FEWEST - 1
+    assert len([1.0] * 5) == MIN_SAMPLES - 1
     found = spread_of([6.0, 1.0, 2.0, 3.0, 4.0, 5.0])
     assert (found.low, found.p50, found.high) == (1.0, 3.5, 6.0)
 

@@ -14,7 +14,13 @@ from argand.gemm.cpu import oriented
 from argand.gemm.families import Family, check_family, require_family
 from argand.gemm.modular.cpu import product
 from argand.gemm.modular.exact import exact_moduli
-from argand.gemm.modular.moduli import EXACT, FEWEST, MODULAR_PRECISIONS, fewest_moduli, moduli
+from argand.gemm.modular.moduli import (
+    EXACT,
+    MIN_PRECISION_MODULI,
+    MODULAR_PRECISIONS,
+    fewest_moduli,
+    moduli,
+)
 from argand.gemm.modular.packed_lines import PackedLines
 from argand.gemm.modular.packed_lines import pack as pack_lines
 from argand.gemm.modular.problem import ModularCall
@@ -96,7 +102,7 @@ def modular_gemm(
     else:
         count = _moduli_count(precision, tolerance, problem.k, str(dtype))
     check_scalars(problem, str(dtype))
-    row = EXACT_PRECISIONS[f"{max(count, FEWEST)}xint8"]
+    row = EXACT_PRECISIONS[f"{max(count, MIN_PRECISION_MODULI)}xint8"]
     check_family(kernels, row)
     for name, x, op in (("a", a, op_a), ("b", b, op_b)):
         if isinstance(x, Packed):

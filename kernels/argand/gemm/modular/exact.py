@@ -9,7 +9,14 @@ from math import frexp
 from types import MappingProxyType
 from typing import Any
 
-from argand.gemm.modular.moduli import EXACT, LEAST, MOST, NORM_BLOCK, QUANTUM_BITS, moduli
+from argand.gemm.modular.moduli import (
+    EXACT,
+    MAX_MODULI,
+    MIN_MODULI,
+    NORM_BLOCK,
+    QUANTUM_BITS,
+    moduli,
+)
 from argand.gemm.pairs import Pairs
 
 
@@ -43,7 +50,7 @@ def exact_moduli(a: Any, b: Any, k: int) -> int:
             given = x.type_name if isinstance(x, Pairs) else x.dtype
             raise ValueError(f"precision {EXACT} takes Pairs of {list(RANGES)}, got {given}")
         formats.append(x.format)
-    for count in range(LEAST, MOST + 1):
+    for count in range(MIN_MODULI, MAX_MODULI + 1):
         if all(_holds(RANGES[name], k, count) for name in formats):
             return count
     raise ValueError(f"k = {k} is too long for exact products of {formats[0]} and {formats[1]}")

@@ -24,9 +24,11 @@ MODULAR_PRECISIONS: Mapping[str, int] = MappingProxyType(
     {name: row.moduli for name, row in EXACT_PRECISIONS.items()}
 )
 """The names of the precisions of exact integers, and how many moduli each takes."""
-FEWEST, MOST = min(MODULAR_PRECISIONS.values()), max(MODULAR_PRECISIONS.values())
-LEAST = 3
-"""Fewest moduli that the arithmetic takes; fewer than `FEWEST` only for integers of few bits."""
+MIN_PRECISION_MODULI = min(MODULAR_PRECISIONS.values())
+MAX_MODULI = max(MODULAR_PRECISIONS.values())
+MIN_MODULI = 3
+"""Fewest moduli that the arithmetic takes; fewer than `MIN_PRECISION_MODULI` are only for integers
+of few bits."""
 EXACT = "exact"
 """The precision that takes as few moduli as products of integers need that are not rounded."""
 EXACT_ALGORITHM = "integers, two real products a modulus"
@@ -67,8 +69,8 @@ class Moduli:
     count: int
 
     def __post_init__(self) -> None:
-        if not LEAST <= self.count <= MOST:
-            raise ValueError(f"moduli must be {LEAST} to {MOST}, got {self.count}")
+        if not MIN_MODULI <= self.count <= MAX_MODULI:
+            raise ValueError(f"moduli must be {MIN_MODULI} to {MAX_MODULI}, got {self.count}")
 
     @cached_property
     def product(self) -> int:
@@ -143,7 +145,7 @@ def fewest_moduli(k: int, tolerance: float, roundoff: float) -> int:
     Raises ValueError with what can be had where none is.
     """
     bounds = {}
-    for count in range(FEWEST, MOST + 1):
+    for count in range(MIN_PRECISION_MODULI, MAX_MODULI + 1):
         lost = moduli(count).relative_truncation(k)
         # A result to be rounded is at most (1 + lost) |a_i| |b_j|.
         bounds[count] = lost + roundoff * (1 + lost)
@@ -153,6 +155,6 @@ def fewest_moduli(k: int, tolerance: float, roundoff: float) -> int:
     narrow = roundoff == UNIT_ROUNDOFF["complex64"]
     advice = "; a result of complex128 operands errs less" if narrow else ""
     raise ValueError(
-        f"no precision proves a tolerance of {tolerance:g} at k = {k}: {MOST} moduli prove "
-        f"{bounds[MOST]:.2g}, of which rounding the result is {roundoff:.2g}{advice}"
+        f"no precision proves a tolerance of {tolerance:g} at k = {k}: {MAX_MODULI} moduli prove "
+        f"{bounds[MAX_MODULI]:.2g}, of which rounding the result is {roundoff:.2g}{advice}"
     )

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from argand import gemm, launched, pack, pairs
-from argand.gemm.modular.moduli import FEWEST, MOST
+from argand.gemm.modular.moduli import MAX_MODULI, MIN_PRECISION_MODULI
 from argand.gemm.modular.product_plan import MMA_PLANS, WGMMA_PLANS, ResiduePlan
 
 from tests.covers import examples
@@ -18,7 +18,7 @@ from tests.kernels.gemm.product_cases import stored
 pytestmark = pytest.mark.gpu
 TYPES = (np.complex64, np.complex128)
 FAMILIES = ("wgmma", "mma.sync")
-COUNTS = tuple(range(FEWEST, MOST + 1))
+COUNTS = tuple(range(MIN_PRECISION_MODULI, MAX_MODULI + 1))
 
 
 @pytest.fixture
@@ -88,7 +88,7 @@ def test_random_shapes(cp: Any, rng: np.random.Generator, dtype: Any) -> None:
         m, n, k = (int(np.exp(rng.uniform(0, np.log(700)))) for _ in range(3))
         spread = float(rng.choice([0.1, 2.0]))
         a, b = (numbers(rng, *s, dtype=dtype, spread=spread) for s in ((m, k), (k, n)))
-        same_bits(cp, a, b, precision=f"{rng.integers(FEWEST, MOST + 1)}xint8")
+        same_bits(cp, a, b, precision=f"{rng.integers(MIN_PRECISION_MODULI, MAX_MODULI + 1)}xint8")
 
 
 @pytest.mark.parametrize("dtype", TYPES)

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from argand.gemm.modular.cpu import product
 from argand.gemm.modular.moduli import (
-    FEWEST,
-    LEAST,
+    MAX_MODULI,
+    MIN_MODULI,
+    MIN_PRECISION_MODULI,
     MODULI,
-    MOST,
     fewest_moduli,
     moduli,
     root_of_minus_one,
@@ -25,7 +25,7 @@ from argand.gemm.modular.scaling import exponents, largest_scaling, squared_norm
 from tests.covers import examples
 from tests.normal import normal, wide_normal
 
-COUNTS = tuple(range(FEWEST, MOST + 1))
+COUNTS = tuple(range(MIN_PRECISION_MODULI, MAX_MODULI + 1))
 TYPES = (np.complex64, np.complex128)
 Array = np.ndarray[Any, Any]
 
@@ -41,7 +41,7 @@ def test_moduli_are_the_largest_with_a_root_of_minus_one() -> None:
         fits = all(p % 4 == 1 for p in prime_factors(number))
         if fits and all(gcd(number, other) == 1 for other in found):
             found.append(number)
-    assert tuple(found[:MOST]) == MODULI
+    assert tuple(found[:MAX_MODULI]) == MODULI
     for p in MODULI:
         assert (root_of_minus_one(p) ** 2 + 1) % p == 0
     with pytest.raises(ValueError, match="no square root modulo 7"):
@@ -59,9 +59,11 @@ def test_a_row_of_a_modulus_splits_and_joins_every_residue(count: int) -> None:
             assert (plus - minus) * row.imag * row.rest % row.p == imag % row.p
 
 
-@pytest.mark.parametrize("count", [LEAST - 1, MOST + 1])
+@pytest.mark.parametrize("count", [MIN_MODULI - 1, MAX_MODULI + 1])
 def test_other_counts_are_refused(count: int) -> None:
-    with pytest.raises(ValueError, match=f"moduli must be {LEAST} to {MOST}, got {count}"):
+    with pytest.raises(
+        ValueError, match=f"moduli must be {MIN_MODULI} to {MAX_MODULI}, got {count}"
+    ):
         moduli(count)
 
 
@@ -81,7 +83,7 @@ def test_the_largest_norm_leaves_room_for_rounding(count: int, k: int) -> None:
 
 
 def test_k_that_is_too_long_is_refused() -> None:
-    whole = moduli(FEWEST)
+    whole = moduli(MIN_PRECISION_MODULI)
     for times in (1, 4, 1 << 20):
         assert whole.largest_squared_norm(times * whole.product) == 0
     assert whole.relative_truncation(whole.product) == float("inf")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from argand import gemm, pairs
 from argand.gemm.modular.exact import RANGES, exact_moduli
-from argand.gemm.modular.moduli import LEAST, MODULI, moduli
+from argand.gemm.modular.moduli import MIN_MODULI, MODULI, moduli
 from argand.gemm.modular.residues import integers
 
 Array = np.ndarray[Any, Any]
@@ -93,10 +93,10 @@ def test_the_moduli_are_the_fewest(name: str, k: int, count: int) -> None:
     # One modulus less does not hold the largest value, or holds it by less than norms allow for.
     largest = 2 * k * RANGES[name].largest ** 2 * 4 ** RANGES[name].fraction_bits
     less = np.prod(MODULI[: count - 1], dtype=object)
-    assert count == LEAST or less / 2 < largest * 1.01
+    assert count == MIN_MODULI or less / 2 < largest * 1.01
 
 
-@pytest.mark.parametrize("count", range(LEAST, 6))
+@pytest.mark.parametrize("count", range(MIN_MODULI, 6))
 def test_sums_as_large_as_they_can_be(count: int) -> None:
     """All components at their ends, so that a part of the result is 2 k 128^2."""
     k = {3: 150, 4: 30_000, 5: 50_000}[count]

@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 import pytest
 from argand import gemm
-from argand.gemm.modular.moduli import FEWEST, MOST, NORM_BLOCK, moduli
+from argand.gemm.modular.moduli import MAX_MODULI, MIN_PRECISION_MODULI, NORM_BLOCK, moduli
 from argand.gemm.modular.scaling import exponents
 
 from tests.covers import EXHAUSTIVE
 from tests.normal import wide_normal
 
-COUNTS = range(FEWEST, MOST + 1)
-GRADED = COUNTS if EXHAUSTIVE else (7, MOST)
+COUNTS = range(MIN_PRECISION_MODULI, MAX_MODULI + 1)
+GRADED = COUNTS if EXHAUSTIVE else (7, MAX_MODULI)
 K_VALUES = tuple(4**power for power in range(2, 9))
 """16 to 65536."""
 STEEPEST = 1.0

@@ -33,7 +33,7 @@ from argand.gemm.modular.kernel_sources import (
     product_source,
     slice_source,
 )
-from argand.gemm.modular.moduli import LEAST, MODULI, MOST, moduli
+from argand.gemm.modular.moduli import MAX_MODULI, MIN_MODULI, MODULI, moduli
 from argand.gemm.modular.product_plan import ResiduePlan, plans_of
 from argand.gemm.modular.proof_plan import (
     BEGIN_PROOF,
@@ -49,7 +49,7 @@ from argand.gemm.modular.proof_plan import (
 from tests.covers import EXHAUSTIVE, covered
 from tests.kernels.compiled import ARCHS, assert_clean
 
-COUNTS = range(LEAST, MOST + 1)
+COUNTS = range(MIN_MODULI, MAX_MODULI + 1)
 Array = np.ndarray[Any, Any]
 
 
@@ -153,7 +153,7 @@ def test_integers_become_residues(rng: np.random.Generator, p: int, digits: int)
                 found += (digit(part, j, digits) * weight).astype(np.int64)
         quotient = fused(fp32(found), row.reciprocal, row.correction)
         got = low_byte(quotient, found, p)
-        s = moduli(MOST).rows[MODULI.index(p)].root
+        s = moduli(MAX_MODULI).rows[MODULI.index(p)].root
         assert np.abs(got).max() <= LARGEST_RESIDUE
         assert not ((x + sign * s * y - got) % p).any()
 

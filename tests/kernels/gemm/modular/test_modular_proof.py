@@ -7,13 +7,13 @@ import math
 import numpy as np
 import pytest
 from argand.gemm.modular.constants import LARGEST_RESIDUE, fraction_constants
-from argand.gemm.modular.moduli import LEAST, MARGIN_BITS, MODULI, MOST, moduli
+from argand.gemm.modular.moduli import MARGIN_BITS, MAX_MODULI, MIN_MODULI, MODULI, moduli
 from argand.gemm.modular.product_plan import COLUMN_BLOCK
 from argand.gemm.modular.proof import PRIME
 from argand.gemm.modular.proof_constants import PAIR_WEIGHT, plane_weights, proof_constants
 from argand.gemm.modular.proof_plan import LANES_TERMS, OWN_TERMS
 
-COUNTS = range(LEAST, MOST + 1)
+COUNTS = range(MIN_MODULI, MAX_MODULI + 1)
 
 
 def wide(x: int) -> int:

@@ -15,7 +15,7 @@ from argand.runtime.measuring import ceilings, timing
 from argand.runtime.measuring.ceilings import Ceilings, measure_ceilings, operand_formats
 from argand.runtime.measuring.timing import Calls, Queued, queued
 
-from workflow.measuring.spread import FEWEST
+from workflow.measuring.spread import MIN_SAMPLES
 from workflow.measuring.timing import Limits, measure, measure_in_turn, rotations, with_allocations
 
 
@@ -92,7 +92,7 @@ def test_the_limit_leaves_time_for_an_interval() -> None:
     machine = Machine()
     call = machine.call("a", lambda: 2.0)
     (found,) = measure_in_turn([[call]], cpu(), clock=lambda: machine.now)
-    assert found.iterations == FEWEST
+    assert found.iterations == MIN_SAMPLES
     assert found.settled
     (found,) = measure_in_turn([[call]], cpu(), Limits(max_seconds=11.0), clock=lambda: machine.now)
     assert found.iterations == 1
@@ -254,7 +254,7 @@ def test_a_call_that_waits_for_the_device_is_timed_without(gpu: Device) -> None:
     x = cupy.ones(1 << 10, cupy.float32)
     found = measure([lambda: float(x.sum())], gpu, Limits(repeats=5), held=True)
     assert not found.held
-    assert found.iterations >= FEWEST
+    assert found.iterations >= MIN_SAMPLES
 
 
 def test_no_more_calls_are_held_after_one_that_waited(monkeypatch: pytest.MonkeyPatch) -> None:
