@@ -270,13 +270,12 @@ def test_slices_and_planes_are_at_most_twice_the_operands(
 def test_clusters_share_the_k_of_tiles_that_leave_multiprocessors_idle(
     precision: str, tiles: int
 ) -> None:
-    """Tiles have 64 rows. Clusters of 3, 4, 6 and 8 fill no whole GPC, so fewer run at once."""
-    most = {2: 66, 3: 38, 4: 30, 6: 15, 8: 15}  # clusters, on an H200
+    """Tiles have 64 rows. Clusters of 3 to 8 fill no whole GPC, so fewer run at once."""
+    most = {2: 66, 3: 38, 4: 30, 5: 22, 6: 15, 8: 15}  # clusters, on an H200
     sizes = GemmSizes(tiles, 64, 64, 1600)
     found = [plan for _, plan in wgmma(candidates_of(precision, sizes=sizes)) if plan.cluster > 1]
     square = {plan.cluster for plan in found if plan.block_n == 64}
-    assert square == {x for x in (2, 4, 8) if tiles <= most[x]}
-    assert {plan.cluster for plan in found} <= {x for x in most if tiles <= most[x]}
+    assert square == {x for x in most if tiles <= most[x]}
     assert all(plan.stages >= 4 and plan.m_warpgroups == 1 for plan in found)
 
 

@@ -1,7 +1,8 @@
 // Slices of k in a cluster: each block computes a slice of the same tile, sends the accumulators of
 // each part of the tile to the block that stores it (st.async, whose bytes an mbarrier counts), and
 // adds what it receives in the order of the slices, so results repeat bit for bit. Nothing goes
-// through global memory and no launch follows. A part is a few times eight columns.
+// through global memory and no launch follows. A part is a few times eight columns; where a tile
+// has fewer parts than blocks, the last blocks send theirs and store none.
 #pragma once
 #include "device/cluster.cuh"
 #include "sm90_epilogue_direct.cuh"
@@ -11,7 +12,7 @@
 template <WgmmaPlan plan>
 constexpr WgmmaPlan part_plan() {
     WgmmaPlan part = plan;
-    part.block_n = plan.block_n / plan.cluster;
+    part.block_n = plan.block_n / plan.parts();
     return part;
 }
 
@@ -32,7 +33,12 @@ struct ClusterSlices {
     // One thread initializes the mbarrier before the block arrives at the cluster's barrier.
     __device__ __forceinline__ void init() const {
         mbarrier_init(mbarrier, 1);
-        mbarrier_arrive_expect_tx(mbarrier, plan.cluster * kPartBytes);
+        if (stores_part()) mbarrier_arrive_expect_tx(mbarrier, plan.cluster * kPartBytes);
+    }
+
+    // Whether this block stores a part.
+    static __device__ __forceinline__ bool stores_part() {
+        return plan.parts() == plan.cluster || cluster_rank() < plan.parts();
     }
 
     // Sends the accumulators of a thread of those that hold the tile.
@@ -40,7 +46,7 @@ struct ClusterSlices {
                                          const float (&im)[plan.block_n / 2]) const {
         const uint32 own = parts + cluster_rank() * kPartBytes + thread * 16;
 #pragma unroll
-        for (int part = 0; part < plan.cluster; ++part) {
+        for (int part = 0; part < plan.parts(); ++part) {
             const uint32 to = map_shared_rank(own, part), full = map_shared_rank(mbarrier, part);
 #pragma unroll
             for (int i = 0; i < 2 * kEights; ++i) {  // eights of columns by the lane's two rows
@@ -81,6 +87,7 @@ __device__ __forceinline__ void store_cluster_part(const WgmmaArguments& args, u
     using Slices = ClusterSlices<plan>;
     const Slices slices(base);
     slices.send(thread, re, im);
+    if (!slices.stores_part()) return;
     float own_re[Slices::kPart.block_n / 2], own_im[Slices::kPart.block_n / 2];
     slices.receive(thread, own_re, own_im);
     tile.n0 += cluster_rank() * Slices::kPart.block_n;

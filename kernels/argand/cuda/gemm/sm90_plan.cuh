@@ -164,8 +164,17 @@ struct WgmmaPlan {
     }
     // Bytes in which the second warpgroup along k leaves its accumulators for the first.
     constexpr int exchange_bytes() const { return (k_warpgroups - 1) * 8 * kWgmmaM * block_n; }
+    // Parts of eights of columns in which a cluster stores a tile, each by one of its blocks: where
+    // as many as its blocks are not alike, fewer, so that the last blocks store none.
+    constexpr int parts() const {
+        int found = cluster;
+        while (block_n / 8 % found) --found;
+        return found;
+    }
     // Bytes in which a block of a cluster receives its part of the tile from all blocks.
-    constexpr int parts_bytes() const { return cluster > 1 ? 8 * block_m() * block_n : 0; }
+    constexpr int parts_bytes() const {
+        return cluster > 1 ? 8 * block_m() * block_n / parts() * cluster : 0;
+    }
     constexpr int stage_bytes() const {
         return x_stage_bytes() + boxes() * planes() * y_plane_bytes();
     }

@@ -97,7 +97,7 @@ def store_seconds(choice: GemmChoice, plan: WgmmaPlan, question: Question) -> fl
     if choice.split_k_slices == 1 and stores_directly(plan, question.precision, sizes.n):
         store *= _EXCHANGED_STORE if choice.swapped or shifts else 1.0
     added = 8 * plan.block_m * plan.block_n * (plan.k_warpgroups - 1) / _EXCHANGE_BYTES
-    return store / plan.cluster + added
+    return store / plan.parts + added
 
 
 def in_16_bit_planes(plan: WgmmaPlan, precision: Precision) -> bool:

@@ -125,9 +125,9 @@ def _of_stores(plan: WgmmaPlan, precision: Precision) -> list[Rule]:
                                      and not (plan.fused_pack or narrow or plan.triangle)),
          "tiles share the columns of a sector where rows of complex64 begin anywhere in one"),
         (plan.cluster == 1 or (plan.cluster <= PORTABLE_CLUSTER
-                               and plan.block_n // 8 % plan.cluster == 0),
-         f"a cluster has at most {PORTABLE_CLUSTER} blocks, which store as many times eight "
-         "columns"),
+                               and 2 * plan.parts >= plan.cluster),
+         f"a cluster has at most {PORTABLE_CLUSTER} blocks, half of which or more store parts of "
+         "eights of columns"),
         (plan.cluster == 1 or plan.m_warpgroups == 1,
          "a cluster shares tiles of 64 rows, because larger ones leave too few registers"),
         (plan.cluster == 1 or not (plan.tma_epilogue or plan.overlapped_stages or plan.ping_pong

@@ -182,6 +182,15 @@ class WgmmaPlan:
         """Return whether accumulators spill: those of split operands, where k is long."""
         return not self._shares_k and self._exceeds_spill_interval(precision, k)
 
+    @property
+    def parts(self) -> int:
+        """Parts of whole eights of columns in which the blocks of a cluster store a tile.
+
+        Where as many as its blocks are not alike they are fewer, and the last blocks store none.
+        """
+        eights = self.block_n // 8
+        return max(x for x in range(1, self.cluster + 1) if eights % x == 0)
+
     def takes_k(self, precision: Precision, k: int) -> bool:
         """Return whether a k is short enough for the accumulators, or they spill."""
         return not (self._shares_k and self._exceeds_spill_interval(precision, k))
@@ -221,7 +230,7 @@ class WgmmaPlan:
         queue = WORK_QUEUE_BYTES + 16 * more + 16 * clustered
         exchange = 8 * self.block_m * self.block_n * (self.k_warpgroups - 1)
         stages = self.stages * (self.stage_bytes(precision) + 16)
-        parts = 8 * self.block_m * self.block_n * clustered
+        parts = 8 * self.block_m * self.block_n // self.parts * self.cluster * clustered
         return stages + boxes + exchange + parts + queue + ALIGNMENT
 
     @property

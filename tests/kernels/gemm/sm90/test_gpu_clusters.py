@@ -23,7 +23,7 @@ def clustered(
     cp: Any, precision: str, shape: tuple[int, int, int, int], output: str = "complex64",
     *, half: bool = False,
 ) -> list[GemmChoice]:  # fmt: skip
-    """A candidate of each storage, tile, cluster and role; fewer slices than k has stages.
+    """A candidate of each storage, tile and cluster, in one role; fewer slices than k has stages.
 
     Odd lines take more shared memory: stages that they do not leave are no candidates of theirs.
     """
@@ -36,9 +36,8 @@ def clustered(
     for choice in choices(cp, precision, sizes, odd_pitch=odd, half=half):
         plan = choice.wgmma
         assert plan is not None
-        if plan.cluster > 1:
-            tile = plan.storage, plan.block_m, plan.block_n, plan.cluster
-            found.setdefault((*tile, choice.swapped), choice)
+        if plan.cluster > 1 and choice.swapped == (plan.block_n // 8 + plan.cluster) % 2:
+            found.setdefault((plan.storage, plan.block_m, plan.block_n, plan.cluster), choice)
     return list(found.values())
 
 
