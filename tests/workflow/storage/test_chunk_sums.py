@@ -19,7 +19,6 @@ from tests.workflow.whole_files import read_result, read_staged
 from workflow import chunk_places
 from workflow.data import Coordinate, Product, Staged
 from workflow.storage.checksum import fletcher32
-from workflow.storage.chunk_reader import ChunkReader
 from workflow.storage.chunk_sums import SUMS, ChecksumError, read_sums, write_sums
 from workflow.storage.chunks import read_chunked, write_chunked
 from workflow.storage.datasets import DataError
@@ -167,25 +166,6 @@ def test_flips_anywhere(kind: Any, path: Path, rng: np.random.Generator) -> None
     for length in range(0, len(good), 997):
         path.write_bytes(good[:length])
         refused(read, path)
-
-
-def test_every_bit_of_a_chunk(path: Path, rng: np.random.Generator) -> None:
-    with h5py.File(path, "w") as file:
-        dataset = write_chunked(file, "x", rng.standard_normal(40))
-        file.flush()
-        at, size = dataset.id.get_chunk_info(0).byte_offset, dataset.id.get_chunk_info(0).size
-        good = path.read_bytes()
-        reader = ChunkReader(dataset)
-        into = np.empty(40)
-        with path.open("r+b", buffering=0) as raw:
-            for bit in range(8 * size):
-                raw.seek(at + bit // 8)
-                raw.write(bytes([good[at + bit // 8] ^ 1 << bit % 8]))
-                with pytest.raises(ChecksumError, match="fails its checksum"):
-                    reader.take([range(40)], (0,), into)
-                raw.seek(at + bit // 8)
-                raw.write(good[at + bit // 8 : at + bit // 8 + 1])
-        reader.take([range(40)], (0,), into)
 
 
 def test_a_seal_is_checked_without_reading_what_has_sums(

@@ -14,7 +14,6 @@ from hypothesis.extra import numpy as hnp
 from workflow.chunk_places import CHUNK_BYTES, chunk_shape
 from workflow.storage import checksum
 from workflow.storage.checksum import fletcher32, fletcher32_by_numpy
-from workflow.storage.chunk_sums import ChecksumError
 from workflow.storage.chunks import read_chunked, write_chunked
 
 
@@ -91,19 +90,3 @@ def test_chunks_are_contiguous_and_not_too_large(shape: tuple[int, ...], itemsiz
     assert int(np.prod(chunk)) * itemsize <= CHUNK_BYTES
     partial = [i for i, (c, n) in enumerate(zip(chunk, shape, strict=True)) if c < n]
     assert all(c == 1 for i, c in enumerate(chunk) if partial and i < partial[-1])
-
-
-@pytest.mark.parametrize("position", [0.1, 0.5, 0.999])
-def test_a_flipped_bit_is_found(position: float, rng: np.random.Generator, tmp_path: Path) -> None:
-    path = tmp_path / "x.h5"
-    with h5py.File(path, "w") as file:
-        data = write_chunked(file, "x", rng.standard_normal(500_000))
-        places = [data.id.get_chunk_info(i).byte_offset for i in range(data.id.get_num_chunks())]
-    raw = bytearray(path.read_bytes())
-    raw[places[1] + int(position * CHUNK_BYTES)] ^= 4
-    path.write_bytes(raw)
-    with h5py.File(path) as file:
-        with pytest.raises(ChecksumError, match="chunk at"):
-            read_chunked(file["x"])
-        with pytest.raises(OSError, match=r"[Ff]letcher|checksum|filter"):
-            file["x"][...]

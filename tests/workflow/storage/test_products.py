@@ -102,15 +102,6 @@ def test_xarray_sees_named_dimensions_and_coordinates(written, where):
         assert list(dataset.data_vars) == ["beams"]
 
 
-def test_h5netcdf_sees_dimensions(written):
-    h5netcdf = pytest.importorskip("h5netcdf")
-    path, product = written
-    with h5netcdf.File(path, "r") as file:
-        assert file["entry/data/beams"].dimensions == product.axes
-        sizes = {name: len(size) for name, size in file["entry/data"].dimensions.items()}
-        assert sizes == dict(zip(product.axes, product.data.shape, strict=True))
-
-
 def test_silx_finds_the_default_plot(written):
     silx = pytest.importorskip("silx.io")
     nxdata = pytest.importorskip("silx.io.nxdata")

@@ -124,36 +124,6 @@ def test_a_file_that_was_removed_meanwhile_is_not_held_in_vain(path: Path) -> No
     other.close()
 
 
-@pytest.mark.parametrize("dangling", [False, True])
-def test_a_symbolic_link_is_refused_and_its_target_untouched(
-    path: Path, tmp_path: Path, dangling: bool
-) -> None:
-    target = tmp_path / "precious"
-    if not dangling:
-        target.write_text("mine")
-    path.symlink_to(target)
-    with pytest.raises(LockRefusedError, match="symbolic link"):
-        SharedLock(path)
-    assert target.exists() is not dangling
-    assert dangling or target.read_text() == "mine"
-
-
-def test_a_second_name_of_another_file_is_refused(path: Path, tmp_path: Path) -> None:
-    (tmp_path / "precious").write_text("mine")
-    path.hardlink_to(tmp_path / "precious")
-    with pytest.raises(LockRefusedError, match="one name"):
-        SharedLock(path)
-
-
-def test_a_pipe_and_a_folder_are_refused(path: Path, tmp_path: Path) -> None:
-    os.mkfifo(path)
-    with pytest.raises(LockRefusedError, match="regular file"):
-        SharedLock(path)
-    (tmp_path / "folder").mkdir()
-    with pytest.raises(LockRefusedError, match="regular file"):
-        SharedLock(tmp_path / "folder")
-
-
 def test_what_is_no_note_is_never_overwritten(path: Path) -> None:
     path.write_text("somebody's data\n")
     lock = SharedLock(path)

@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 from workflow.storage import chunk_sums, slabs
-from workflow.storage.chunk_sums import ChecksumError
 from workflow.storage.chunks import read_chunked, write_chunked
 from workflow.storage.slabs import SlabReader, SlabWriter
 
@@ -117,23 +116,6 @@ def test_a_sync_that_fails_last_is_not_lost(
         writer.write(0, np.ones((4, 8), np.float32))
         with pytest.raises(OSError, match="planted"):
             writer.finish()
-
-
-@pytest.mark.parametrize("direct", [True, False])
-def test_damage_is_named(direct: bool, tmp_path: Path) -> None:
-    path = tmp_path / "x.h5"
-    with h5py.File(path, "w") as file:
-        data = write_chunked(file, "x", np.ones((4, 1 << 18), np.float32))
-        at = data.id.get_chunk_info(2).byte_offset
-    raw = bytearray(path.read_bytes())
-    raw[at + 99] ^= 1
-    path.write_bytes(raw)
-    with (
-        h5py.File(path) as file,
-        SlabReader(file["x"], parts_of((4, 1 << 18)), 0) as reader,
-        pytest.raises(ChecksumError, match=r"chunk at \(2, 0\) fails"),
-    ):
-        reader.read(1, np.empty(reader.shape(2), np.float32 if direct else np.float64))
 
 
 def test_a_chunk_that_was_never_written(tmp_path: Path) -> None:
