@@ -54,10 +54,11 @@ def dft(
         n: its length, from 1 to 2^26: x is truncated or filled up with zeros. None is x's own.
         inverse: exp(+2 pi i j k / n) in place of exp(-2 pi i j k / n).
         norm: ``backward`` (1 / n on the inverse), ``ortho`` (1 / sqrt(n) on both) or ``forward``.
-        precision, rounding: as in `argand.gemm`; by default fp64 where ``out``, or without one x,
-            has it, else fp32 on the CPU and 3xfp16 on a GPU, whose errors are fp32's whatever the
-            amplitude: each transform is scaled by a power of two. cuFFT computes fp32 and fp64 on a
-            GPU, SciPy on the CPU; `plan_of` of `argand.dft.gpu` says where else cuFFT does.
+        precision, rounding: as in `argand.gemm`; by default fp64 where ``out`` has it, or x where
+            there is no ``out``; else fp32 on the CPU and 3xfp16 on a GPU. The errors of 3xfp16 are
+            those of fp32 whatever the amplitude, because each transform is scaled by a power of
+            two. cuFFT computes fp32 and fp64 on a GPU, SciPy on the CPU; `plan_of` of
+            `argand.dft.gpu` says where cuFFT computes other precisions too.
         out: where the result goes. It may be x.
 
     Returns:

@@ -22,7 +22,7 @@ class DftProblem:
     """Transforms of ``rows`` rows, without their data.
 
     Attributes:
-        rows, length: how many transforms, and N.
+        rows, length: the number of transforms, and N.
         inverse: exp(+2 pi i j k / N) in place of exp(-2 pi i j k / N).
         norm: where 1 / N goes, as in scipy.fft.
         precision: precision of the products with the matrices; a library computes fp32 and fp64.

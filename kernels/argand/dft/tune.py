@@ -34,8 +34,9 @@ def tune_dft(
     """Time the best plans of a transform and cuFFT on the current GPU and keep the fastest.
 
     From then on transforms of this length and precision, of about ``rows`` rows (the same quarter
-    of an octave; beyond 2^24 numbers of any) and whose rows lie in memory as contiguous ones do,
-    take it in this process and in later ones, until the card, its driver or the kernels change.
+    of an octave; beyond 2^24 numbers any number of rows) and whose rows lie in memory as contiguous
+    ones do, take it in this process and in later ones, until the card, its driver or the kernels
+    change.
 
     Args:
         rows, length: the shape of contiguous random numbers.

@@ -64,8 +64,8 @@ class CircuitPlan:
         qubits: qubits of the state.
         precision: the precision of the products.
         width: the most qubits that gates were fused to.
-        passes: which gates of the circuit each fused gate is. A phase of two qubits may be parts of
-            several.
+        passes: the gates of the circuit that each fused gate consists of. A phase of two qubits may
+            be in parts of several.
         forms: the fused gates.
         groups: which fused gates in a row share each pass over the state (`sequences`).
         seconds: predicted for each pass over the state.

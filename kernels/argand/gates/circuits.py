@@ -74,8 +74,8 @@ def plan_circuit(
         device: where it will run; the CPU where none is given. A GPU on which no costs at this
             precision are known for states of this size is measured first, once, which takes seconds
             and compiles the kernels of all widths (`argand.measure_gate_costs`).
-        width: the most qubits of a fused gate, where it is not to be chosen.
-        costs: predicted costs, where they are not to be those of the device.
+        width: the most qubits of a fused gate; None chooses it.
+        costs: predicted costs, in place of those of the device.
 
     Raises ValueError for a gate that is wrong, by its number, or a width that is not positive.
 

@@ -50,15 +50,15 @@ def run_trajectories(
     Args:
         qubits: qubits of the state, from 1 to 26.
         gates: as in `argand.plan_circuit`, in order; unitary.
-        trajectories: how many. Each has numbers of its own, so the first ones do not depend on how
-            many follow.
+        trajectories: the number of trajectories. Each has random numbers of its own, so the first
+            ones do not depend on how many follow.
         seed: an integer from 0 to 2^64 - 1.
         depolarising, damping: probabilities from 0 to 1, per gate and qubit.
         precision: the precision of the products of gates, as in `argand.apply_gate`.
         device: where they are computed; the CPU where none is given. A GPU takes the same numbers,
             and circuits of gates on up to three targets by one launch where the state fits in a
             block's shared memory.
-        first: the number of the first of these trajectories, for those of a longer row in parts.
+        first: the number of the first trajectory, where a longer series is computed in parts.
 
     Returns:
         (trajectories, 2^qubits) states of norm 1 within rounding, in the precision's output, a

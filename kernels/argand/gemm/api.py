@@ -63,12 +63,11 @@ def gemm(
             make NaN of infinities.
         op_a, op_b: ``N`` as it is, ``T`` transposed, ``C`` conjugated and transposed.
         precision: a name of ``PRECISIONS``, a row of it or a dtype; or ``6xint8`` to ``17xint8``,
-            which multiply integers exactly modulo that many numbers: operands are rounded once, the
-            result once, in between nothing is (docs/kernels/modular.md); or, for Pairs of int8,
-            int16 and fp16, ``exact``: as few moduli as leave operands unrounded. By default that of
-            the data: of a packed operand its own; fp64 where ``out``, or without one an operand,
-            has it; else fp32 on the CPU and 3xtf32 on a GPU, whose errors are smaller than those of
-            cuBLAS's fp32.
+            which multiply integers exactly modulo that many numbers: operands and result are
+            rounded once each (docs/kernels/modular.md); or, for Pairs of int8, int16 and fp16,
+            ``exact``: as few moduli as leave operands unrounded. By default that of a packed
+            operand; else fp64 where ``out`` has it, or an operand where there is no ``out``; else
+            fp32 on the CPU and 3xtf32 on a GPU, whose errors are smaller than cuBLAS's fp32 has.
         tolerance: takes, in place of a precision, the fewest moduli whose bound proves that every
             element of op(a) op(b) is within tolerance |a_i| |b_j|, 2-norms of a row and a column.
         check: at a number of moduli or a tolerance: prove the product, before it is rounded, by
@@ -77,8 +76,8 @@ def gemm(
         rounding: how the terms of tf32 and 3xtf32 are rounded: one name for all, or one for each.
         output: the type of the result; at fp16 and bf16 also ``complex-half``, the fp32 sums
             rounded once to nearest, ties to even (what is too large becomes an infinity); at any
-            precision ``power``: |c_ij|^2 of the result, real, which kernels of the family wgmma
-            store where they are asked for, and which is else a pass over the result.
+            precision ``power``: |c_ij|^2 of the result, real. Kernels of the family wgmma store it
+            directly where they are asked for; otherwise a pass over the result computes it.
         out: where the result goes; it may be c. Its type must be the output's.
         kernels: the family of kernels that is to compute it on a GPU: ``wgmma`` (sm_90a),
             ``mma.sync`` (sm_80 and newer) or, at fp64 and fp32, ``cublas``; None is whichever is
@@ -86,9 +85,9 @@ def gemm(
             What is packed for wgmma can only be multiplied there (`argand.pack`).
 
     Returns:
-        ``(..., m, n)``, complex128 at fp64 and complex64 otherwise; at a number of moduli the one
-        of the two that a and b have, whatever c has, at exact that of ``out``; `Pairs` of the
-        precision's format for complex-half, float64 or float32 for power.
+        ``(..., m, n)``, complex128 at fp64 and complex64 otherwise; at a number of moduli the type
+        of a and b, whatever c's is; at exact the type of ``out``; `Pairs` of the precision's format
+        for complex-half, float64 or float32 for power.
 
     Raises:
         ValueError: shapes that do not fit, an unknown precision, op, rounding or output, a wrong

@@ -67,7 +67,7 @@ def herk(
 
     Returns:
         ``(..., n, n)``, or ``(..., n (n + 1) / 2)`` of a triangle; complex128 at fp64 and complex64
-        otherwise; at a number of moduli the operand's own of the two, at exact that of ``out``.
+        otherwise; at a number of moduli the operand's type, at exact the type of ``out``.
 
     Raises:
         ValueError: a shape, op, form, precision, rounding, scalar, c or out that does not fit; at

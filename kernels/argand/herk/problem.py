@@ -30,8 +30,8 @@ class HerkProblem:
     """A Hermitian product without its data: sizes, scalars, precision and form.
 
     op(A) is ``batch_shape + (n, k)``. ``precision`` is a row, None at `EXACT`, whose integers are
-    not rounded. ``dtype`` is the result's type. Raises ValueError for a form or a family of kernels
-    that there is not.
+    not rounded. ``dtype`` is the result's type. Raises ValueError for an unknown form or family of
+    kernels.
     """
 
     batch_shape: tuple[int, ...]

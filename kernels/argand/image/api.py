@@ -44,7 +44,8 @@ def image(
     Args:
         covariances: ``(..., channel, antenna, antenna)``, Hermitian, complex or real, of any
             strides. NumPy arrays are computed on the CPU, CuPy arrays on their GPU. P is linear in
-            them: those of several times or polarizations that are to be added are best added first.
+            them, so covariances of several times or polarizations whose images are to be added are
+            best added first.
         positions: ``(antenna, 3)`` or ``(antenna, 2)`` (in the plane of l and m), in metres, of any
             origin.
         frequencies: ``(channel,)`` in Hz, positive.
@@ -52,17 +53,16 @@ def image(
             ``(direction, 3)`` vectors of l, m and n, no longer than 1. They are along the axes of
             the positions: east, north and up, say.
         precision: a name of ``PRECISIONS``, by default that of a product of the covariances: fp64
-            where ``out``, or without one they, have it, else fp32 on the CPU and 3xtf32 on a GPU. R
-            (after scaling each matrix by a power of two where
-            the precision scales) and the weights are rounded to its operand; phases are reduced in
-            fp64. On a GPU up to 24 antennas are imaged by fp32 but at fp64; more by cuBLAS at
-            fp64 and fp32.
+            where ``out`` has it, or they where there is no ``out``; else fp32 on the CPU and 3xtf32
+            on a GPU. R (after scaling each matrix by a power of two where the precision scales) and
+            the weights are rounded to its operand; phases are reduced in fp64. On a GPU up to 24
+            antennas are imaged in fp32, except at fp64; more antennas by cuBLAS at fp64 and fp32.
         sign: 1 or -1, of the exponent of the weights.
         out: where the result goes, C-contiguous, of its shape and type.
 
     Positions, frequencies and directions are read as float64; NumPy arrays will do beside CuPy's
     covariances. A call on a GPU waits for it once: directions and covariances are checked there,
-    beside the power, so what ``out`` holds after an error is not said.
+    beside the power, so what ``out`` holds after an error is undefined.
 
     Returns:
         ``(..., direction)``, float64 at fp64, else float32: in the unit of the covariances, with

@@ -64,8 +64,8 @@ def softmax(
             converted. It is rounded to the precision's operand, at fp16 and 3xfp16 to its bits
             whatever the exponent; exponentials and sums are taken in the accumulator's type.
         axis: the axis that is summed over.
-        precision, rounding: as in `argand.gemm`; by default fp64 where ``out``, or without one x,
-            has it, else fp32.
+        precision, rounding: as in `argand.gemm`; by default fp64 where ``out`` has it, or x where
+            there is no ``out``; else fp32.
         scale: s, an inverse temperature, positive and within 2^60 of 1.
         power: x is complex, and its squared magnitude, rounded once, takes the place of x.
         format: ``"bf16"`` where x holds the bits of bf16 as uint16; arrays of ml_dtypes' bfloat16
@@ -75,7 +75,7 @@ def softmax(
         out: where the result goes. It may be x, or overlap it in any way.
 
     Returns:
-        The shape of x. As in SciPy a row of -inf alone, or with +inf or NaN in it, is NaN.
+        The shape of x. As in SciPy a row of -inf alone, or with +inf or NaN in it, becomes NaN.
 
     Raises:
         ValueError: a zero-dimensional x, no columns, complex numbers without ``power`` or others
@@ -104,8 +104,8 @@ def log_softmax(
 ) -> Any:
     """Return s x - log(sum(exp(s x))) over an axis; arguments and errors as in `softmax`.
 
-    As in SciPy a row of -inf alone, or with NaN in it, is NaN; in one with +inf that is NaN, and
-    all else -inf.
+    As in SciPy a row of -inf alone, or with NaN in it, becomes NaN; in a row with +inf that element
+    becomes NaN and all others -inf.
 
     Example:
         >>> argand.log_softmax(np.zeros((1, 4))).round(3)
@@ -127,10 +127,10 @@ def logsumexp(
     output: str | None = None,
     out: Any = None,
 ) -> Any:
-    """Return log(sum(exp(s x))) over an axis, which the result does not have.
+    """Return log(sum(exp(s x))) over an axis, which the result lacks.
 
-    Arguments and errors as in `softmax`. As in SciPy a row with +inf in it is +inf, one of -inf
-    alone -inf, one with NaN NaN.
+    Arguments and errors as in `softmax`. As in SciPy a row with NaN in it gives NaN, one with +inf
+    gives +inf, and one of -inf alone gives -inf.
 
     Example:
         >>> argand.logsumexp(np.zeros((2, 4))).round(3)

@@ -47,7 +47,7 @@ def solve(
     panel: int | None = None,
     details: bool = False,
 ) -> Any:
-    """Solve A x = b to the backward error of LAPACK's zgesv, of complex64 to cgesv's.
+    """Solve A x = b to the backward error of LAPACK's zgesv, or of cgesv for complex64.
 
     A is factored as L U with partial pivoting; the updates of the matrix, most of the work, are
     products at ``precision``, and x is refined in fp64. A matrix that the library factors whole
@@ -61,14 +61,14 @@ def solve(
         precision: that of the products: a name of ``PRECISIONS`` or a number of moduli as
             ``15xint8``, as in `argand.gemm`. By default fp64 on the CPU. On a GPU the library
             factors up to 8000 rows of complex128 whole, at fp64, and 7200 of complex64 at fp32, or
-            at fp64 where the backward error is not accepted then; beyond them, or of the ``panel``
-            or ``block`` that is given, exact products: for complex128 12 moduli, and where
-            refinement does not reach the backward error with them, 15, which are no less accurate
-            than fp64; for complex64 7. The factors have the type of such products: at fp32 and
-            below they are complex64, which takes a well-conditioned matrix, as do fewer moduli.
-        block: least depth of products at ``precision``; shallower ones are fp64, or fp32 where the
-            factors are complex64. By default n at fp64 and fp32, else 256 on the CPU and 512 on a
-            GPU.
+            at fp64 where the backward error is not accepted then; beyond that, or where ``panel``
+            or ``block`` is given, exact products: for complex128 12 moduli, and where refinement
+            does not reach the backward error with them, 15, which are no less accurate than fp64;
+            for complex64 7. The factors have the type of such products: at fp32 and below they are
+            complex64, which takes a well-conditioned matrix, as do fewer moduli.
+        block: smallest depth of products at ``precision``; shallower ones are fp64, or fp32 where
+            the factors are complex64. By default n at fp64 and fp32, else 256 on the CPU and 512 on
+            a GPU.
         panel: columns that LAPACK or cuSOLVER factors at a time; by default ``block``.
         details: return a `Solution` with x, its backward error, the steps of refinement and the
             precision of the products that led to it. The error is measured, whatever the growth.

@@ -63,10 +63,10 @@ def spectrum(
         conjugate: takes the conjugates of the samples, which are not copied: the bins are in
             reverse. Real ones are their own.
         precision: a name of ``PRECISIONS``, as in `argand.dft`, by default that of the data: fp64
-            where ``out``, or without one x, has it, else fp32. Transforms have it, windowed
-            samples and squares are fp32's (fp64's at fp64), sums over batches of segments fp64's.
-            On a GPU the kernel for up to 4096 points computes in fp32 at every precision but fp64
-            (docs/kernels/spectrum.md).
+            where ``out`` has it, or x where there is no ``out``; else fp32. Transforms have it,
+            windowed samples and squares are fp32's (fp64's at fp64), sums over batches of segments
+            fp64's. On a GPU the kernel for up to 4096 points computes in fp32 at every precision
+            but fp64 (docs/kernels/spectrum.md).
         out: where the result goes, C-contiguous, of its shape and type; it must not overlap x.
 
     Returns:
