@@ -23,19 +23,17 @@ from argand.herk.cpu_lower import (
     Steps,
     hermitian_rows,
     is_multiplied,
+    limited,
     lower_of,
     takes_numpy_herk,
 )
-from argand.herk.cpu_matmul import weight
 from argand.herk.cpu_mirror import mirror, mirrored
 from argand.herk.cpu_padded import is_padded, padded
 from argand.herk.cpu_parts import at_a_time, in_parts
 from argand.herk.problem import HerkProblem, triangle_length
 from argand.precision import Precision
 from argand.runtime.complex_types import PREFIX
-from argand.runtime.cpu.numpy_blas import openblas_threads
 from argand.runtime.cpu.quiet import quiet_context
-from argand.runtime.cpu.threads import ONE_CORE_COMPLEX
 
 Array = npt.NDArray[Any]
 Run = Callable[..., Array]
@@ -64,7 +62,12 @@ def prepared(problem: HerkProblem, a: Array | Pairs, c: Array | None) -> Run:
     added.
     """
     if not _is_plain(problem, a, c):
-        return partial(_herk, problem, lower_of(problem))
+        return partial(_herk, problem, limited(problem, lower_of(problem)))
+    return limited(problem, _plain(problem), is_matched=hermitian_rows(problem) > 0)
+
+
+def _plain(problem: HerkProblem) -> Run:
+    """Return a function that computes a problem that `_is_plain`."""
     if dotted(problem) is None and is_padded(problem):
         return padded(problem)
     matched = hermitian_rows(problem)
@@ -78,10 +81,7 @@ def prepared(problem: HerkProblem, a: Array | Pairs, c: Array | None) -> Run:
         return few_by_dots(problem)
     if is_gathered(problem, start):
         return gathered(problem, by_steps(lower), is_hermitian=start == problem.n)
-    run = _several(problem, lower, start)
-    if start and weight(problem) > ONE_CORE_COMPLEX and openblas_threads() == 1:
-        return _while_one_thread(problem, run)
-    return run
+    return _several(problem, lower, start)
 
 
 def into(run: Run) -> Run:
@@ -92,16 +92,6 @@ def into(run: Run) -> Run:
         return out
 
     return written
-
-
-def _while_one_thread(problem: HerkProblem, run: Run) -> Run:
-    """Return ``run``, whose products are Hermitian by one thread of BLAS, or another by several."""
-
-    def by_threads(a: Array, c: Array | None = None) -> Array:
-        now = run if openblas_threads() == 1 else prepared(problem, a, c)
-        return now(a, c)
-
-    return by_threads
 
 
 def _is_plain(problem: HerkProblem, a: Array | Pairs, c: Array | None) -> bool:

@@ -8,30 +8,24 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable
 from functools import lru_cache
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from argand.device import available_cores
 from argand.gemm.operands import Op
 from argand.runtime.complex_types import ITEM, PREFIX
 from argand.runtime.cpu.numpy_blas import lapack_address
 from argand.runtime.cpu.scipy_routines import address_of
 
 Array = npt.NDArray[Any]
-ALONE_PRODUCTS, _MAX_PIECES = 59_296, 4
-"""n (n + 1) k up to which OpenBLAS's herk takes one core by itself, and most such pieces of k in
-place of one call of SciPy's herk on one core: each reads and writes the triangle again."""
+ALONE_PRODUCTS = 59_296
+"""n (n + 1) k up to which OpenBLAS's herk takes one core by itself."""
 EDGE_OF_HERK = 11
 """SciPy's BLAS computes a lower triangle in n (n / 2 + this) multiplications for each k."""
 _LEAST_ALONE = 1 << 15
 """Such multiplications from which NumPy's herk takes less time for one product than SciPy's
 function, whose call takes 0.4 us less."""
-_Piece = tuple[Any, Any, Any, Any, Any, int, Any, Any]
-"""Arguments of a call of herk before A; bytes of a matrix before the call's; arguments between A
-and C."""
 
 
 def has_address(dtype: str) -> bool:
@@ -76,19 +70,6 @@ def has_numpy_herk(dtype: str) -> bool:
     return lapack_address(f"{PREFIX[dtype]}herk") is not None
 
 
-def pieces_of(n: int, k: int, dtype: str) -> int:
-    """Return the fewest pieces of k that NumPy's herk computes on one core, one after the other.
-
-    0 where these are more than `_MAX_PIECES`, or NumPy has another BLAS than OpenBLAS.
-    """
-    if not has_numpy_herk(dtype):
-        return 0
-    if available_cores() == 1 or n * (n + 1) * k <= ALONE_PRODUCTS:
-        return 1
-    longest = ALONE_PRODUCTS // (n * (n + 1))
-    return -(-k // longest) if k <= _MAX_PIECES * longest else 0
-
-
 def is_for_numpy_herk(n: int, k: int) -> bool:
     """Return whether NumPy's herk takes less time for one product than SciPy's function."""
     return n * (n + 2 * EDGE_OF_HERK) * k >= 2 * _LEAST_ALONE
@@ -100,8 +81,14 @@ def numpy_herk(op: Op, n: int, k: int, dtype: str) -> Callable[[Array, list[Any]
     It takes the operands of some matrices, of k columns after their op, which it reads in place,
     and the `places_of` as many products.
     """
-    herk, pieces, last = _calls(op, n, k, dtype)
-    at, matrix = ctypes.byref, max(1, n * k * ITEM[dtype])  # an empty one has no place
+    address = lapack_address(f"{PREFIX[dtype]}herk")
+    assert address is not None
+    herk, at, integer = ctypes.PYFUNCTYPE(None)(address), ctypes.byref, ctypes.c_int64
+    real = ctypes.c_float if dtype == "complex64" else ctypes.c_double
+    rows, columns, alpha, beta = at(integer(n)), at(integer(k)), at(real(1)), at(real(0))
+    uplo, trans = at(ctypes.c_char(b"U")), at(ctypes.c_char(b"C" if op == "N" else b"N"))
+    leading = columns if op == "N" else rows
+    matrix = max(1, n * k * ITEM[dtype])  # an empty one has no place
 
     def run(a: Array, places: list[Any]) -> None:
         if a.flags.carray:  # contiguous, aligned and writable
@@ -110,9 +97,8 @@ def numpy_herk(op: Op, n: int, k: int, dtype: str) -> Callable[[Array, list[Any]
             a = np.require(a, requirements=["C", "A"])
             operands = ctypes.c_char.from_address(a.ctypes.data)
         # Names take less time than a tuple that each call unpacks.
-        for uplo, trans, rows, columns, alpha, start, leading, beta in pieces:
-            for x, place in zip(range(start, a.nbytes, matrix), places, strict=False):
-                herk(uplo, trans, rows, columns, alpha, at(operands, x), leading, beta, place, last)
+        for x, place in zip(range(0, a.nbytes, matrix), places, strict=False):
+            herk(uplo, trans, rows, columns, alpha, at(operands, x), leading, beta, place, rows)
 
     return run
 
@@ -125,24 +111,3 @@ def places_of(products: Array) -> list[Any]:
 
 
 _memory_of: Callable[[Any], Any] = ctypes.c_char.from_buffer
-
-
-def _calls(op: Op, n: int, k: int, dtype: str) -> tuple[Callable[..., None], list[_Piece], Any]:
-    """Return NumPy's herk, its arguments for each of the `pieces_of` k, and its last one.
-
-    The first piece writes a product, the others are added to it.
-    """
-    address, pieces = lapack_address(f"{PREFIX[dtype]}herk"), pieces_of(n, k, dtype)
-    assert address is not None
-    assert pieces
-    at, integer, item = ctypes.byref, ctypes.c_int64, ITEM[dtype]
-    real = ctypes.c_float if dtype == "complex64" else ctypes.c_double
-    rows, one = at(integer(n)), at(real(1))
-    trans, leading = (b"C", at(integer(k))) if op == "N" else (b"N", rows)
-    before = at(ctypes.c_char(b"U")), at(ctypes.c_char(trans)), rows
-    edges = [i * k // pieces for i in range(pieces + 1)]
-    return ctypes.PYFUNCTYPE(None)(address), [
-        (*before, at(integer(end - start)), one, start * (1 if op == "N" else n) * item,
-         leading, one if start else at(real(0)))
-        for start, end in pairwise(edges)
-    ], rows  # fmt: skip

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from argand.herk.cpu_blas import EDGE_OF_HERK, is_for_numpy_herk, pieces_of
+from argand.herk.cpu_blas import EDGE_OF_HERK, has_numpy_herk, is_for_numpy_herk
 from argand.herk.cpu_matmul import matched_rows
 from argand.herk.cpu_probe import rows_seen
 from argand.herk.problem import HerkProblem
@@ -65,10 +65,10 @@ class _Times(NamedTuple):
     mirrored: float
     by_numpy: tuple[float, float, tuple[float, float]]
 
-    def of_numpy_herk(self, n: int, k: int, pieces: int) -> float:
-        """Return the time of a product by NumPy's herk, in so many pieces of k."""
+    def of_numpy_herk(self, n: int, k: int) -> float:
+        """Return the time of a product by NumPy's herk."""
         call, number, edges = self.by_numpy
-        return call * pieces + number * n * (n / 2 + edges[n % 2]) * k
+        return call + number * n * (n / 2 + edges[n % 2]) * k
 
     def of_dot(self, k: int) -> float:
         """Return the time of a dot product."""
@@ -131,9 +131,8 @@ def dotted(problem: HerkProblem) -> Callable[[Array, Array], Any] | None:
         others = batch * (times.matrix + n * k * (times.in_matmul * (n + edge) + times.number))
         unmirrored = in_tiles if has_avx512_kernels() else matched_rows(problem) == n
         others += _CONJUGATES if unmirrored else mirror
-    pieces = pieces_of(n, k, problem.dtype)
-    if pieces and (batch > 1 or is_for_numpy_herk(n, k)):
-        by_herk = batch * times.of_numpy_herk(n, k, pieces) + mirror
+    if has_numpy_herk(problem.dtype) and (batch > 1 or is_for_numpy_herk(n, k)):
+        by_herk = batch * times.of_numpy_herk(n, k) + mirror
         others = min(others, by_herk - (_NUMPY_HERK_ALONE if batch == 1 else _NUMPY_HERK))
     others -= loops
     whole = dots + _LOOP * batch < min(in_panels, others) and are_hermitian(n, k, problem.dtype)

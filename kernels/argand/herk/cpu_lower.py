@@ -15,10 +15,10 @@ from argand.gemm.operands import Op
 from argand.herk.cpu_blas import (
     ALONE_PRODUCTS,
     has_address,
+    has_numpy_herk,
     herk_by_address,
     is_for_numpy_herk,
     numpy_herk,
-    pieces_of,
     places_of,
 )
 from argand.herk.cpu_dot import all_dots, dotted
@@ -27,11 +27,10 @@ from argand.herk.cpu_matmul import (
     TILE,
     full_product,
     matched_rows,
-    rows_on_one_core,
     weight,
 )
 from argand.herk.problem import HerkProblem
-from argand.runtime.cpu.scipy_blas import is_limited, on_one_core
+from argand.runtime.cpu.one_core import numpy_on_one_core, scipy_on_one_core
 from argand.runtime.cpu.scipy_routines import blas
 from argand.runtime.cpu.scratch import with_conjugates
 from argand.runtime.cpu.threads import ONE_CORE_COMPLEX
@@ -52,12 +51,10 @@ only herk's triangle has mirrored, and, taken off, for each number in the other 
 _MIN_ROWS_ALONE, _STEPS_ALONE = 65, 290_000
 """Rows of one matrix from which that is so, as a gather mirrors herk's triangle of fewer; and,
 taken off for one matrix, the time of steps that mirror some of its rows."""
-_THREADED_PRODUCTS = 1 << 18
-"""n^2 k times cores from which threads of BLAS take less time than herk on one core, where nothing
-else runs: twice as many as those from which matmul takes them. Beside other work they wait for
+_THREADED_PRODUCTS = 1 << 22
+"""`weight` times cores from which threads of BLAS take less time than herk on one core, where
+nothing else runs: herk computes half of the products. Beside other work threads wait for
 milliseconds."""
-_PIECE = 16
-"""Least k of a piece of NumPy's herk from which one core takes less time than two threads."""
 _THREADED_CALL = 70_000
 """Time of a call that threads of BLAS share, 3.5 us, in complex64 multiplications."""
 _PANEL_ROWS, _MAX_PANELS, _LARGE_PANEL, _LANES = 8, 4, 64, 16
@@ -83,8 +80,22 @@ def lower_of(problem: HerkProblem, matched: int = 0) -> Steps:
     op, n, rows = problem.op, problem.n, _panel_rows(problem)
     if not _is_threaded(problem) or rows >= n:
         tile = TILE[problem.dtype] if matched else 0
-        return full_product(op, rows_on_one_core(problem) or n, n, tile)
+        return full_product(op, n, tile)
     return lambda a, out: with_conjugates(_by_matmul, a, op, rows, out)
+
+
+def limited(problem: HerkProblem, function: Steps, *, is_matched: bool = False) -> Steps:
+    """Return a function that computes a problem, in which NumPy's BLAS takes no threads it wastes.
+
+    It would share each matrix of so many products among threads, which take longer. Rows that are
+    Hermitian by the steps of one core are not by others, whatever threads are set later.
+    """
+    several = weight(problem) > ONE_CORE_COMPLEX or takes_threads(problem)
+    if not several or not (is_matched or available_cores() > 1):
+        return function
+    if _is_threaded(problem) or is_shared(problem) or dotted(problem):
+        return function
+    return partial(numpy_on_one_core, function)
 
 
 def _each_by_herk(problem: HerkProblem) -> Steps:
@@ -95,7 +106,7 @@ def _each_by_herk(problem: HerkProblem) -> Steps:
         partial(herk_by_address, b"C" if problem.op == "N" else b"N") if is_shared(problem)
         else partial(_by_herk, trans_of(problem.op))
     )  # fmt: skip
-    return partial(on_one_core, by_herk) if takes_threads(problem) else by_herk
+    return partial(scipy_on_one_core, by_herk) if takes_threads(problem) else by_herk
 
 
 def herk_of_numpy(problem: HerkProblem) -> Callable[[Array, list[Any]], None]:
@@ -119,7 +130,7 @@ def takes_numpy_herk(problem: HerkProblem) -> bool:
     n, k = problem.n, problem.k
     if problem.batch == 1 and not (is_for_numpy_herk(n, k) or takes_threads(problem)):
         return False
-    return pieces_of(n, k, problem.dtype) > 0 and not is_shared(problem)
+    return has_numpy_herk(problem.dtype) and not is_shared(problem)
 
 
 def hermitian_rows(problem: HerkProblem) -> int:
@@ -168,20 +179,8 @@ def _is_large(problem: HerkProblem) -> bool:
 
 def _is_threaded(problem: HerkProblem) -> bool:
     """Return whether threads of NumPy's BLAS share each matrix."""
-    several = available_cores() > 1 and is_limited() and not _is_left_to_one(problem)
+    several = available_cores() > 1 and numpy_on_one_core.is_limited()
     return several and _is_large(problem) and not is_shared(problem)
-
-
-def _is_left_to_one(problem: HerkProblem) -> bool:
-    """Return whether herk on one core takes less time than matmul by two threads of BLAS.
-
-    Herk computes half of the products. Two threads take less time at complex64, and where the
-    pieces of k are short, as herk reads and writes the triangle for each of them.
-    """
-    if problem.dtype != "complex128" or available_cores() != 2:
-        return False
-    pieces = pieces_of(problem.n, problem.k, problem.dtype)
-    return pieces > 0 and problem.k >= _PIECE * pieces
 
 
 def takes_threads(problem: HerkProblem) -> bool:
@@ -199,7 +198,9 @@ def is_shared(problem: HerkProblem) -> bool:
     if cores == 1 or problem.batch == 1 or (problem.batch < cores and _is_large(problem)):
         return False
     made = problem.batch * (products + _FINISHING * problem.n * problem.n)
-    able = products <= ONE_CORE_COMPLEX or (is_limited() and has_address(problem.dtype))
+    able = products <= ONE_CORE_COMPLEX or (
+        scipy_on_one_core.is_limited() and has_address(problem.dtype)
+    )
     return made * cores >= _SHARED_PRODUCTS and able and dotted(problem) is None
 
 
@@ -242,7 +243,7 @@ def herk_alone(problem: HerkProblem) -> Any:
     and A.
     """
     routine = blas("herk", problem.dtype)
-    return partial(on_one_core, routine) if takes_threads(problem) else routine
+    return partial(scipy_on_one_core, routine) if takes_threads(problem) else routine
 
 
 def trans_of(op: Op) -> int:

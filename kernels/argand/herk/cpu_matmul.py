@@ -19,15 +19,13 @@ import numpy.typing as npt
 from argand.gemm.operands import Op
 from argand.herk.cpu_probe import rows_seen
 from argand.herk.problem import HerkProblem
-from argand.runtime.cpu.numpy_blas import has_avx512_kernels, openblas_kernels, openblas_threads
+from argand.runtime.cpu.numpy_blas import has_avx512_kernels, openblas_kernels
+from argand.runtime.cpu.one_core import numpy_on_one_core
 from argand.runtime.cpu.threads import ONE_CORE_COMPLEX
 
 Array = npt.NDArray[Any]
 TILE: Mapping[str, int] = MappingProxyType({"complex64": 8, "complex128": 4})
 """Columns of a tile of OpenBLAS's kernels for AVX-512, by type."""
-_TILE_ROWS, _MAX_PANELS = 16, 2
-"""Rows that panels are a multiple of, so that BLAS's tiles are those of the whole product; most
-panels, as BLAS packs all columns again for each."""
 _MIN_ROWS, MIN_BEYOND = 24, 3
 """Rows, and columns beyond whole tiles, from which a tile of their own takes less time than to
 mirror these."""
@@ -39,51 +37,35 @@ def weight(problem: HerkProblem) -> int:
     return 2 * products if problem.dtype == "complex128" else products
 
 
-def rows_on_one_core(problem: HerkProblem) -> int:
-    """Return how many rows of a product BLAS computes at a time on one core; 0 are too few."""
-    n, products = problem.n, weight(problem)
-    if products <= ONE_CORE_COMPLEX or openblas_threads() == 1:
-        return n
-    rows = ONE_CORE_COMPLEX * n // products
-    rows -= rows % _TILE_ROWS
-    return rows if rows * _MAX_PANELS >= n else 0
-
-
-def full_product(op: Op, rows: int, n: int, tile: int = 0) -> Callable[..., Array]:
-    """Return a function that computes op(A) op(A)^H of n rows by matmul, so many rows at a time.
+def full_product(op: Op, n: int, tile: int = 0) -> Callable[..., Array]:
+    """Return a function that computes op(A) op(A)^H of n rows by matmul.
 
     It takes A and the memory of the result or None, which is allocated behind the conjugates then.
     Columns lie in whole tiles where the columns of one are given, and there are so many.
     """
-    columns = [slice(0, n)]
     if tile and n >= _MIN_ROWS and n % tile >= MIN_BEYOND and has_avx512_kernels():
-        columns = [slice(0, n - n % tile), slice(n - tile, n)]
-    if rows < n or len(columns) > 1:
-        starts = range(0, n, rows)
-        return partial(_by_parts, op, [slice(first, first + rows) for first in starts], columns)
+        return partial(_in_tiles, op, (slice(0, n - n % tile), slice(n - tile, n)))
     return of_rows if op == "N" else of_columns
 
 
 def matched_rows(problem: HerkProblem) -> int:
     """Return how many rows and columns, from the first on, matmul makes Hermitian to the bit.
 
-    By `rows_on_one_core`, of contiguous operands of the result's type. 0 where there are none, of
-    another BLAS than OpenBLAS, which may take other steps by the address of its operands, and of
-    vectors.
+    On one core, of contiguous operands of the result's type. 0 where there are none, of another
+    BLAS than OpenBLAS, which may take other steps by the address of its operands, and of vectors.
     """
-    n, k, rows = problem.n, problem.k, rows_on_one_core(problem)
-    if not rows or min(n, k) < 2 or openblas_kernels() is None:
+    n, k = problem.n, problem.k
+    one_core = weight(problem) <= ONE_CORE_COMPLEX or numpy_on_one_core.is_limited()
+    if not one_core or min(n, k) < 2 or openblas_kernels() is None:
         return 0
-    return _matched(n, k, rows, problem.op, problem.dtype, openblas_threads())
+    return _matched(n, k, problem.op, problem.dtype)
 
 
 @lru_cache(maxsize=4096)
-def _matched(n: int, k: int, rows: int, op: Op, dtype: str, threads: int | None) -> int:
-    """Return the `matched_rows` of a form.
-
-    They are kept by the number of threads, too, should an OpenBLAS share smaller products.
-    """
-    return rows_seen(full_product(op, rows, n, TILE[dtype]), n, k, op, dtype)
+def _matched(n: int, k: int, op: Op, dtype: str) -> int:
+    """Return the `matched_rows` of a form."""
+    product = full_product(op, n, TILE[dtype])
+    return numpy_on_one_core(rows_seen, product, n, k, op, dtype)
 
 
 def of_rows(a: Array, out: Array | None = None) -> Array:
@@ -96,15 +78,12 @@ def of_columns(a: Array, out: Array | None = None) -> Array:
     return np.matmul(np.conjugate(a).swapaxes(-1, -2), a, out)
 
 
-def _by_parts(
-    op: Op, rows: list[slice], columns: list[slice], a: Array, out: Array | None = None
-) -> Array:
-    """Compute some rows by some columns at a time."""
+def _in_tiles(op: Op, columns: tuple[slice, slice], a: Array, out: Array | None = None) -> Array:
+    """Compute some columns at a time."""
     conjugate, matmul = np.conjugate(a).swapaxes(-1, -2), np.matmul
     left, right = (a, conjugate) if op == "N" else (conjugate, a)
     if out is None:
         out = np.empty((*left.shape[:-1], right.shape[-1]), a.dtype)
-    for some in rows:
-        for these in columns:
-            matmul(left[..., some, :], right[..., these], out[..., some, these])
+    for these in columns:
+        matmul(left, right[..., these], out[..., these])
     return out

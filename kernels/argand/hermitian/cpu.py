@@ -16,7 +16,7 @@ from argand.hermitian.cpu_batched import together
 from argand.hermitian.cpu_choice import Way, fastest
 from argand.hermitian.cpu_finite import has_finite_pivots, is_finite
 from argand.hermitian.cpu_posv import each_by_posv, overlapping_starts
-from argand.runtime.cpu.scipy_blas import on_one_core
+from argand.runtime.cpu.one_core import scipy_on_one_core
 from argand.runtime.cpu.scipy_routines import lapack
 
 _CHUNK_NUMBERS = 1 << 16
@@ -148,7 +148,7 @@ def _limited(n: int, columns: int, how: Callable[[Any, Any], Any]) -> Callable[[
     small = n * n * (columns + n // 3) <= _THREADED_PRODUCTS
     if available_cores() == 1 or n <= _THREADED_ROWS or not small:
         return how
-    return partial(on_one_core, how)
+    return partial(scipy_on_one_core, how)
 
 
 def _stacked(x: Any, leading: tuple[int, ...]) -> Any:

@@ -19,8 +19,8 @@ import numpy as np
 
 from argand.device import available_cores
 from argand.rounding import Array
+from argand.runtime.cpu.one_core import scipy_on_one_core
 from argand.runtime.cpu.quiet import quietly
-from argand.runtime.cpu.scipy_blas import on_one_core
 from argand.runtime.cpu.threads import ONE_CORE_COMPLEX, ONE_CORE_COMPLEX_VECTOR, ONE_CORE_DOT
 from argand.solve import refine
 from argand.solve.cpu import CpuLibrary, WholeFactors
@@ -50,7 +50,10 @@ def prepared(problem: SolveProblem, b: Array, whole: Whole, *, details: bool) ->
     size, is_accepted = sums, bounded_by_factors(problem)
     if available_cores() > 1 and problem.n * problem.n >= _THREADED_NUMBERS:
         # Threads that solve may wait for those of another program at each further call.
-        size, is_accepted = partial(on_one_core, size), partial(on_one_core, is_accepted)
+        size, is_accepted = (
+            partial(scipy_on_one_core, size),
+            partial(scipy_on_one_core, is_accepted),
+        )
     dtype, shape = np.dtype(problem.dtype), b.shape
     flat, columns, is_kept = b.ndim == 1, (problem.n, problem.columns), problem.n**2 <= MAX_KEPT
 
@@ -79,7 +82,7 @@ def prepared(problem: SolveProblem, b: Array, whole: Whole, *, details: bool) ->
             kept.append(memory)
         return _chosen(whole(a, b) if solution is None else solution, details)
 
-    return partial(on_one_core, run) if _is_on_one_core(problem, details) else run
+    return partial(scipy_on_one_core, run) if _is_on_one_core(problem, details) else run
 
 
 def _is_on_one_core(problem: SolveProblem, details: bool) -> bool:

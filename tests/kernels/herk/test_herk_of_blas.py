@@ -44,7 +44,6 @@ def test_products_by_kept_calls(
     way: str, shape: tuple[int, ...], op: Any, dtype: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Operands of any order, also those that are only read; a row may not be finite."""
-    monkeypatch.setattr(cpu_blas, "available_cores", lambda: 2)  # pieces of a long k
     numbers = oriented(normal(np.random.default_rng(1), *shape), op).astype(dtype)
     problem = herk_problem(
         numbers.shape, op=op, precision=get_precision("fp32" if dtype == "complex64" else "fp64"),
@@ -77,11 +76,9 @@ def test_products_by_kept_calls(
 @pytest.mark.skipif(lapack_address("zherk") is None, reason="NumPy has another BLAS")
 @pytest.mark.parametrize("op", ["N", "C"])
 def test_parts_of_a_batch_are_read_in_place(op: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each in two pieces of k; of a part of the batch no other products are written."""
-    monkeypatch.setattr(cpu_blas, "available_cores", lambda: 2)
+    """Of a part of a batch no other products are written."""
     a = oriented(normal(np.random.default_rng(1), 5, 30, 100), op).astype(np.complex64)
     problem = herk_problem(a.shape, op=op, precision=get_precision("fp32"), dtype="complex64")
-    assert cpu_blas.pieces_of(problem.n, problem.k, "complex64") == 2
     found = np.full((5, 30, 30), 7, np.complex64)
     cpu_lower.herk_of_numpy(problem)(a[:3], cpu_blas.places_of(found[:3]))
     rows = a if op == "N" else a.conj().swapaxes(-1, -2)
@@ -119,49 +116,42 @@ def test_herk_by_its_address_has_the_bits_of_scipys(op: Any, dtype: str) -> None
         np.testing.assert_array_equal(found, expected)
 
 
-def test_pieces_of_k_take_one_core(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The fewest of up to 59296 products each; four at most, and one where there is one core."""
-    monkeypatch.setattr(cpu_blas, "available_cores", lambda: 2)
-    monkeypatch.setattr(cpu_blas, "has_numpy_herk", lambda _: True)
-    pieces = {(30, 63): 1, (30, 64): 2, (30, 252): 4, (30, 253): 0, (300, 1): 0}
-    assert {x: cpu_blas.pieces_of(*x, "complex64") for x in pieces} == pieces
-    monkeypatch.setattr(cpu_blas, "available_cores", lambda: 1)
-    assert {cpu_blas.pieces_of(*x, "complex64") for x in pieces} == {1}
-    monkeypatch.setattr(cpu_blas, "has_numpy_herk", lambda _: False)
-    assert not cpu_blas.pieces_of(30, 63, "complex64")
-
-
 def test_batches_are_by_numpys_herk(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not those that threads of BLAS would share, nor single ones that take less than the call."""
-    monkeypatch.setattr(cpu_blas, "available_cores", lambda: 2)
-    monkeypatch.setattr(cpu_blas, "has_numpy_herk", lambda _: True)
-    taken = {
-        (3, 38, 28): True, (38, 28): False, (38, 29): True, (6, 390): False, (6, 391): True,
-        (3, 60, 64): True, (3, 60, 65): False,
-    }  # fmt: skip
+    """Not single ones that take less than the call."""
+    monkeypatch.setattr(cpu_lower, "has_numpy_herk", lambda _: True)
+    taken = {(3, 38, 28): True, (38, 28): False, (38, 29): True, (6, 390): False, (6, 391): True}
     for shape, is_taken in taken.items():
         assert cpu_lower.takes_numpy_herk(_problem(*shape)) is is_taken
-    monkeypatch.setattr(cpu_blas, "has_numpy_herk", lambda _: False)
+    monkeypatch.setattr(cpu_lower, "has_numpy_herk", lambda _: False)
     assert not cpu_lower.takes_numpy_herk(_problem(3, 38, 38))
 
 
-@pytest.mark.parametrize("cores", [1, 2, 4])
-def test_two_threads_take_longer_than_herk_at_complex128(
-    cores: int, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("cores", "shape", "is_threaded", "is_limited"),
+    [(1, (300, 300), False, False), (2, (300, 300), True, False), (2, (45, 41, 101), False, True),
+     (8, (5, 60, 200), True, False), (2, (3, 38, 38), False, False), (2, (3, 40, 41), False, True),
+     (2, (24, 103), False, True)],
+)  # fmt: skip
+def test_blas_takes_one_core_where_threads_take_longer(
+    cores: int, shape: tuple[int, ...], is_threaded: bool, is_limited: bool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.setattr(cpu_lower, "available_cores", lambda: cores)
+    monkeypatch.setattr(cpu_lower.numpy_on_one_core, "threads", object())
+    problem = _problem(*shape)
+    assert cpu_lower._is_threaded(problem) is is_threaded
+    assert (cpu_lower.limited(problem, len) is not len) is is_limited
+
+
+def test_rows_that_one_core_makes_hermitian_are_computed_by_one(
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """At complex64, in many pieces or in pieces of a short k two threads take less time."""
-    for module in (cpu_blas, cpu_lower):
-        monkeypatch.setattr(module, "available_cores", lambda: cores)
-    monkeypatch.setattr(cpu_blas, "has_numpy_herk", lambda _: True)
-    monkeypatch.setattr(cpu_lower, "is_limited", lambda: True)
-    threaded = {
-        ("fp64", (20, 25, 140)): False, ("fp32", (20, 25, 250)): True, ("fp64", (9, 25, 400)): True,
-        ("fp64", (100, 20)): True,
-    }  # fmt: skip
-    for (precision, shape), is_taken in threaded.items():
-        row = get_precision(precision)
-        problem = herk_problem(shape, precision=row, dtype=row.output)
-        assert cpu_lower._is_threaded(problem) is (cores > 1 and (is_taken or cores > 2))
+    """Also where one core is available: the threads of BLAS may be set after the first call."""
+    monkeypatch.setattr(cpu_lower, "available_cores", lambda: 1)
+    large, small = _problem(3, 60, 40), _problem(3, 20, 40)
+    assert cpu_lower.limited(large, len) is len
+    assert cpu_lower.limited(large, len, is_matched=True) is not len
+    assert cpu_lower.limited(small, len, is_matched=True) is len
 
 
 def _problem(*shape: int) -> HerkProblem:

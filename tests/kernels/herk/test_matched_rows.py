@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 from argand import herk
 from argand.herk import api, cpu, cpu_dot, cpu_lower, cpu_matmul, cpu_padded, cpu_parts
 from argand.herk.problem import herk_problem
-from argand.precision import get_precision
+from argand.runtime.cpu.one_core import numpy_on_one_core
 
 from tests.kernels.herk.herk_cases import assert_hermitian, oriented
 from tests.normal import normal
@@ -48,24 +49,18 @@ def test_small_products_of_any_strides_are_hermitian(
 
 @pytest.mark.parametrize("dtype", ["complex64", "complex128"])
 @pytest.mark.parametrize("op", ["N", "C"])
-@pytest.mark.parametrize("threads", [1, 2])
-def test_rows_that_matmul_makes_hermitian_are_so_by_other_numbers(
-    op: Any, dtype: str, threads: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Columns beyond whole tiles are a tile of their own, rows are multiplied in panels."""
-    monkeypatch.setattr(cpu_matmul, "openblas_threads", lambda: threads)
+def test_rows_that_matmul_makes_hermitian_are_so_by_other_numbers(op: Any, dtype: str) -> None:
+    """Columns beyond whole tiles are a tile of their own."""
     for n, k in (
         (2, 2), (5, 7), (8, 2), (12, 3), (16, 100), (23, 9), (27, 5), (40, 12), (46, 30), (90, 4),
         (96, 7),
     ):  # fmt: skip
         a = oriented(normal(np.random.default_rng(n), 50, n, k), op).astype(dtype)
         problem = herk_problem(a.shape, op=op, precision=None, dtype=dtype)
-        one_core = cpu_matmul.rows_on_one_core(problem)
-        many = cpu_matmul.weight(problem) > cpu_matmul.ONE_CORE_COMPLEX
-        if not one_core or (threads == 1 and many):  # the process may have more threads
-            continue
         rows = cpu_matmul.matched_rows(problem)
-        multiply = cpu_matmul.full_product(op, one_core, n, cpu_matmul.TILE[dtype])
+        multiply = partial(
+            numpy_on_one_core, cpu_matmul.full_product(op, n, cpu_matmul.TILE[dtype])
+        )
         kept = np.empty((50, n, n), dtype)
         multiply(a, kept)
         np.testing.assert_array_equal(multiply(a), kept)
@@ -106,27 +101,6 @@ def test_products_by_whole_tiles(
             bound = 8 * k * np.finfo(dtype).eps * np.abs(full[finite]).max()
             assert np.abs(found - full)[finite].max() <= bound
     assert found is out
-
-
-def test_more_threads_of_blas_take_other_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Steps whose results are Hermitian by one thread are not taken once BLAS has several."""
-    calls, threads = [], [1]
-
-    def run(*_: Any) -> str:
-        calls.append("one")
-        return "one thread"
-
-    for module in (cpu, cpu_matmul):
-        monkeypatch.setattr(module, "openblas_threads", lambda: threads[0])
-    row = get_precision("fp32", None)
-    problem = herk_problem((3, 60, 40), precision=row, dtype="complex64")
-    by_threads = cpu._while_one_thread(problem, run)
-    a = normal(np.random.default_rng(1), 3, 60, 40)
-    assert by_threads(a) == "one thread"
-    threads[0] = 2
-    found = by_threads(a)
-    assert calls == ["one"]
-    np.testing.assert_array_equal(found, np.conjugate(found).swapaxes(-1, -2))
 
 
 @pytest.mark.parametrize("dtype", ["complex64", "complex128"])
@@ -188,25 +162,6 @@ def test_rows_of_one_wrong_number_are_not_hermitian(monkeypatch: pytest.MonkeyPa
     assert cpu_matmul.matched_rows(problem) == 0
 
 
-def test_rows_are_looked_for_again_with_another_number_of_threads(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    problem, sizes = herk_problem((5, 12, 6), precision=None, dtype="complex64"), []
-
-    def product(a: Any, out: Any) -> None:
-        sizes.append(a.size)
-        out[...] = 0
-
-    monkeypatch.setattr(cpu_matmul, "full_product", lambda *_, **__: product)
-    monkeypatch.setattr(cpu_matmul, "openblas_kernels", lambda: "any")
-    cpu_matmul._matched.cache_clear()
-    for threads, times in ((1, 1), (1, 1), (2, 2)):
-        monkeypatch.setattr(cpu_matmul, "openblas_threads", lambda count=threads: count)
-        assert cpu_matmul.matched_rows(problem) == 12
-        assert len(sizes) == times
-    cpu_matmul._matched.cache_clear()
-
-
 @pytest.mark.parametrize(("n", "k"), [(2, 8000), (3, 3000), (2, 2), (60, 9), (180, 2)])
 def test_few_numbers_show_which_rows_are_hermitian(
     n: int, k: int, monkeypatch: pytest.MonkeyPatch
@@ -220,7 +175,7 @@ def test_few_numbers_show_which_rows_are_hermitian(
 
     monkeypatch.setattr(cpu_matmul, "full_product", lambda *_, **__: product)
     cpu_matmul._matched.cache_clear()
-    cpu_matmul._matched(n, k, n, "C", "complex64", 1)
+    cpu_matmul._matched(n, k, "C", "complex64")
     cpu_matmul._matched.cache_clear()
     ((matrices, numbers),) = sizes
     assert 8 <= matrices <= 64

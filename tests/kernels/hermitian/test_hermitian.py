@@ -198,7 +198,7 @@ def test_systems_that_are_not_worth_threads_are_on_one_core(
         return how(*arguments)
 
     monkeypatch.setattr(cpu, "available_cores", lambda: 2)
-    monkeypatch.setattr(cpu, "on_one_core", watched)
+    monkeypatch.setattr(cpu, "scipy_on_one_core", watched)
     for leading in ((), (3,)):
         some = slice(None) if leading else 0
         found = cpu.prepared(r[some], b[some], "complex128", leading)(r[some], b[some], None, None)

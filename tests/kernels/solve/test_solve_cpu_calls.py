@@ -263,7 +263,7 @@ def test_blas_takes_one_core_for_norms_where_zgesv_does(
         return function(*arguments)
 
     monkeypatch.setattr(cpu_calls, "available_cores", lambda: 2)
-    monkeypatch.setattr(cpu_calls, "on_one_core", counted)
+    monkeypatch.setattr(cpu_calls, "scipy_on_one_core", counted)
     rng = np.random.default_rng(6)
     for n, columns in ((60, 3), (63, 1), (64, 1), (64, 17), (101, 2), (199, 1), (200, 1)):
         a, b = normal(rng, "complex128", n, n), normal(rng, "complex128", n, columns)

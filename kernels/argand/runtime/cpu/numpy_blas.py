@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from argand.runtime.cpu.scipy_blas import OPENBLAS_NAMES
+from argand.runtime.cpu.one_core import OPENBLAS_NAMES
 
 _NUMPY = "numpy._core._multiarray_umath"
 """NumPy's extension module, which is linked with its BLAS."""
@@ -33,12 +33,6 @@ def openblas_kernels() -> str | None:
     kernels.restype = ctypes.c_char_p
     found: bytes = kernels()
     return found.decode()
-
-
-def openblas_threads() -> int | None:
-    """Return how many threads a call takes at most, as set now; None for another BLAS."""
-    threads = _function("get_num_threads")
-    return None if threads is None else int(threads())
 
 
 @lru_cache(maxsize=4)

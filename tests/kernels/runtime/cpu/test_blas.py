@@ -1,4 +1,4 @@
-"""The kernels of NumPy's OpenBLAS, and SciPy's on one core for a while, with its threads after."""
+"""The kernels of NumPy's OpenBLAS, and its or SciPy's one core for a while, with threads after."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from argand.runtime.cpu import numpy_blas, scipy_blas
-from argand.runtime.cpu.numpy_blas import has_avx512_kernels, openblas_kernels, openblas_threads
-from argand.runtime.cpu.scipy_blas import is_limited, on_one_core
+from argand.runtime.cpu import numpy_blas
+from argand.runtime.cpu.numpy_blas import has_avx512_kernels, openblas_kernels
+from argand.runtime.cpu.one_core import OneCore, numpy_on_one_core, scipy_on_one_core
 
 from tests.kernels.runtime.cpu.forked import holds_in_a_child
 
@@ -31,18 +31,6 @@ def test_the_kernels_are_those_that_openblas_was_told_to_take(name: str) -> None
         [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True
     )
     assert found.stdout.strip() == name
-
-
-@pytest.mark.skipif(openblas_threads() is None, reason="NumPy has another BLAS")
-def test_the_number_of_threads_is_what_openblas_was_told() -> None:
-    program = (
-        "from argand.runtime.cpu.numpy_blas import openblas_threads; print(openblas_threads())"
-    )
-    found = subprocess.run(
-        [sys.executable, "-c", program], env=os.environ | {"OPENBLAS_NUM_THREADS": "1"},
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    assert int(found.stdout) == 1
 
 
 @pytest.mark.parametrize(
@@ -71,38 +59,48 @@ def test_kernels_for_avx512_are_those_of_a_cpu_that_has_it(
     assert has_avx512_kernels() is expected
 
 
+@pytest.fixture(params=[numpy_on_one_core, scipy_on_one_core], ids=["NumPy's", "SciPy's"])
+def on_one_core(request: pytest.FixtureRequest) -> OneCore:
+    found: OneCore = request.param
+    return found
+
+
 @pytest.fixture
-def count() -> Iterator[Callable[[], int]]:
-    """Set SciPy's OpenBLAS to two threads; yields the function that counts them."""
-    threads = scipy_blas._threads()
+def count(on_one_core: OneCore) -> Iterator[Callable[[], int]]:
+    """Set the OpenBLAS to two threads; yields the function that counts them."""
+    threads = on_one_core.threads
     if threads is None:
-        pytest.skip("SciPy's BLAS has no threads of OpenBLAS's own")
+        pytest.skip("this BLAS has no threads of OpenBLAS's own")
     before = threads.get()
     threads.set(2)
     yield threads.get
     threads.set(before)
 
 
-def test_a_call_has_one_core_and_its_calls_have(count: Callable[[], int]) -> None:
+def test_a_call_has_one_core_and_its_calls_have(
+    on_one_core: OneCore, count: Callable[[], int]
+) -> None:
     def nested(x: int) -> list[int]:
         return [x, count(), on_one_core(count), count()]
 
-    assert is_limited()
+    assert on_one_core.is_limited()
     assert on_one_core(nested, 7) == [7, 1, 1, 1]
     assert count() == 2
 
 
-def test_an_error_leaves_the_threads_as_they_were(count: Callable[[], int]) -> None:
+def test_an_error_leaves_the_threads_as_they_were(
+    on_one_core: OneCore, count: Callable[[], int]
+) -> None:
     with pytest.raises(ZeroDivisionError):
         on_one_core(lambda: 1 / 0)
     assert count() == 2
 
 
 def test_ctrl_c_at_any_point_leaves_the_threads_as_they_were(
-    count: Callable[[], int], monkeypatch: pytest.MonkeyPatch
+    on_one_core: OneCore, count: Callable[[], int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Python raises it where a function is called or has returned."""
-    threads = scipy_blas._threads()
+    threads = on_one_core.threads
     assert threads is not None
     points_left = 0
 
@@ -121,9 +119,9 @@ def test_ctrl_c_at_any_point_leaves_the_threads_as_they_were(
 
         return between_points
 
-    calls = scipy_blas._CALLS
-    limited = scipy_blas._Threads(interrupted(threads.get), interrupted(threads.set))
-    monkeypatch.setattr(scipy_blas, "_threads", lambda: limited)
+    calls = on_one_core.calls
+    limited = type(threads)(interrupted(threads.get), interrupted(threads.set))
+    monkeypatch.setattr(on_one_core, "threads", limited)
     monkeypatch.setattr(calls, "begin", interrupted(calls.begin))
     monkeypatch.setattr(calls, "end", interrupted(calls.end))
     points = 2 * len(("begin", "get", "set", "function", "end", "set"))
@@ -139,7 +137,9 @@ def test_ctrl_c_at_any_point_leaves_the_threads_as_they_were(
     assert count() == 2
 
 
-def test_the_last_of_several_calls_at_once_sets_the_threads_again(count: Callable[[], int]) -> None:
+def test_the_last_of_several_calls_at_once_sets_the_threads_again(
+    on_one_core: OneCore, count: Callable[[], int]
+) -> None:
     inside, first_left = threading.Barrier(2, timeout=60), threading.Event()
     found: list[int] = []
 
@@ -161,7 +161,9 @@ def test_the_last_of_several_calls_at_once_sets_the_threads_again(count: Callabl
     assert count() == 2
 
 
-def test_a_child_of_fork_forgets_the_calls_of_other_threads(count: Callable[[], int]) -> None:
+def test_a_child_of_fork_forgets_the_calls_of_other_threads(
+    on_one_core: OneCore, count: Callable[[], int]
+) -> None:
     def starts_anew() -> bool:
         return count() == 2 and on_one_core(count) == 1 and count() == 2
 
@@ -169,7 +171,7 @@ def test_a_child_of_fork_forgets_the_calls_of_other_threads(count: Callable[[], 
     assert count() == 2
 
 
-def test_another_blas_stays_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scipy_blas, "_threads", lambda: None)
-    assert not is_limited()
+def test_another_blas_stays_as_it_is(on_one_core: OneCore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(on_one_core, "threads", None)
+    assert not on_one_core.is_limited()
     assert on_one_core(divmod, 7, 2) == (3, 1)
