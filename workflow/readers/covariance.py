@@ -9,7 +9,7 @@ import numpy as np
 from workflow.data import Array
 from workflow.files.input_error import InputError
 
-_MOST_PAIRS, _MAX_MISSING = 1 << 20, 16
+_MAX_PAIRS, _MAX_MISSING = 1 << 20, 16
 """Pairs that an array may have, or times those of the file, where some are missing."""
 
 
@@ -42,7 +42,7 @@ def pairs_of(baselines: Array, what: str, *, complete: bool) -> AntennaPairs:
     antennas, place = np.unique(baselines, return_inverse=True)
     count = len(antennas)
     expected = count * (count + 1) // 2
-    most = len(baselines) if complete else max(_MOST_PAIRS, _MAX_MISSING * len(baselines))
+    most = len(baselines) if complete else max(_MAX_PAIRS, _MAX_MISSING * len(baselines))
     if expected > most:  # before anything as large as a square is made
         raise InputError(_missing(what, count, expected - len(baselines)))
     row, column = place.reshape(-1, 2).T

@@ -49,7 +49,7 @@ _MEMORY_OF_EIGHTS = 0.82
 """An H200's share of memory below which cuFFT's kernels of 32 and 96, which compute for 1.32 of an
 H200's copies, are faster than dense plans, which compute for 1.08 copies on any card."""
 _MAX_PRODUCTS = {True: 0.245, False: 0.225}
-_MOST_OF_TWO_TILES = {True: 0.245, False: 0.11}
+_MAX_OF_TWO_TILES = {True: 0.245, False: 0.11}
 """MMAs a number up to which memory bounds a dense plan, by whether its length is odd: even rows are
 padded by threads, and warps that take two tiles are few."""
 _MARGIN = 1.05
@@ -250,7 +250,7 @@ def _dense_is_faster(plan: DensePlan, precision: Precision, memory: float) -> bo
     """
     if plan.length < _SHORTEST_DENSE or _fast_row(plan.length, memory):
         return False
-    most = _MOST_OF_TWO_TILES if plan.m_tiles > 1 else _MAX_PRODUCTS
+    most = _MAX_OF_TWO_TILES if plan.m_tiles > 1 else _MAX_PRODUCTS
     return _products_a_number(plan, precision) <= most[plan.length % 2 == 1]
 
 

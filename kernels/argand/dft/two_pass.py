@@ -37,7 +37,7 @@ LARGEST_SHARED_PRIME = 127
 """The largest such prime."""
 _MAX_BLOCKS = 8
 """Most blocks of a multiprocessor that a plan asks registers for."""
-_MOST_PAIRS = 8
+_MAX_PAIRS = 8
 """Most X_n and X_(P-n) of a share: more take registers of threads that hide latencies."""
 
 
@@ -153,11 +153,11 @@ def pass_blocks(radices: tuple[int, int], width: int, warps: int, *, in_lines: b
 def pairs_of(radix: int) -> int:
     """Return how many X_n and X_(P-n) a share of a last stage has; 0 for one in registers.
 
-    An even number up to `_MOST_PAIRS`, as roots are read by two.
+    An even number up to `_MAX_PAIRS`, as roots are read by two.
     """
     if radix < MIN_SHARED_PRIME or not is_prime(radix):
         return 0
-    shares = -(-(radix // 2) // _MOST_PAIRS)
+    shares = -(-(radix // 2) // _MAX_PAIRS)
     return -(-(radix // 2) // (2 * shares)) * 2
 
 

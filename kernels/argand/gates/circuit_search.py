@@ -26,7 +26,7 @@ take up to a tenth off."""
 _ALIKE = 1.07
 """`_AS_FAST` for a plan with phases apart and one without, which short searches rank less well
 (docs/experiments/2026-11-29-diagonal-runs.md)."""
-_MOST_JOINED = 2.0
+_MAX_JOINED = 2.0
 """Most phases on two qubits, for each other gate, with which plans are tried that fuse them to
 dense gates. A chain has 1.0 and gains, a grid has 1.6 and does not."""
 _MAX_WORK = 16_000
@@ -169,7 +169,7 @@ class CircuitSearch:
         found: list[tuple[CircuitPlan, _Sharing]] = []
         if width < WIDTH or not tiles:
             return found
-        if phases <= _MOST_JOINED:
+        if phases <= _MAX_JOINED:
             sharings = [_Sharing(width, self.runs, False, tile) for tile in tiles]
             found += [(self._shared(one, _SHORT_BEAM_WIDTH), one) for one in sharings]
             fastest, _ = min(found, key=lambda one: one[0].predicted_seconds)

@@ -17,7 +17,7 @@ from argand.gemm.fma.plan import fma_plans
 from argand.gemm.in_tf32 import product_in_tf32
 from argand.gemm.question import GemmSizes, OperandTraits, Question
 from argand.gemm.sm90.legality import check_wgmma_plan
-from argand.gemm.sm90.plan import MOST_FUSED_COLUMNS, Storage, WgmmaPlan
+from argand.gemm.sm90.plan import MAX_FUSED_COLUMNS, Storage, WgmmaPlan
 from argand.gemm.sm90.tiles import CLUSTERS, covering_tiles, in_planes, wgmma_tiles, with_cluster
 from argand.precision import Precision
 from argand.runtime.plan import WGMMA_TARGET, is_legal
@@ -217,7 +217,7 @@ def with_packing(
     contiguous = plan.storage != "planar" and rows.k_major
     rows_unpacked = plan.storage == "fp32" or rows.packed or plan.conjugate_y
     fused = plan.fused_pack and rows_unpacked and columns.fusable
-    fused = fused and plan.block_n <= MOST_FUSED_COLUMNS
+    fused = fused and plan.block_n <= MAX_FUSED_COLUMNS
     odd_pitch = plan.storage == "fp32" and rows.odd_pitch
     laid = replace(plan, k_major=contiguous, odd_pitch=odd_pitch, fused_pack=fused)
     if odd_pitch and not is_legal(check_wgmma_plan, laid, precision, arch_for(HOPPER)):

@@ -23,7 +23,7 @@ ALONE_PRODUCTS = 59_296
 """n (n + 1) k up to which OpenBLAS's herk takes one core by itself."""
 EDGE_OF_HERK = 11
 """SciPy's BLAS computes a lower triangle in n (n / 2 + this) multiplications for each k."""
-_LEAST_ALONE = 1 << 15
+_MIN_ALONE = 1 << 15
 """Such multiplications from which NumPy's herk takes less time for one product than SciPy's
 function, whose call takes 0.4 us less."""
 
@@ -72,7 +72,7 @@ def has_numpy_herk(dtype: str) -> bool:
 
 def is_for_numpy_herk(n: int, k: int) -> bool:
     """Return whether NumPy's herk takes less time for one product than SciPy's function."""
-    return n * (n + 2 * EDGE_OF_HERK) * k >= 2 * _LEAST_ALONE
+    return n * (n + 2 * EDGE_OF_HERK) * k >= 2 * _MIN_ALONE
 
 
 def numpy_herk(op: Op, n: int, k: int, dtype: str) -> Callable[[Array, list[Any]], None]:

@@ -26,7 +26,7 @@ _EXCHANGE_SLOTS, _PARTIAL_BYTES = 2 * MAX_EPILOGUE_STAGES, 16
 """``kExchangeSlots`` and ``sizeof(RowPartial)`` of ``cuda/softmax/exchange.cuh``."""
 
 
-MOST_UNPACKED_COLUMNS = 20480
+MAX_UNPACKED_COLUMNS = 20480
 """The longest rows whose exact exponentials of 16-bit values registers of two blocks of a
 multiprocessor hold. Longer aligned ones stay packed and are computed twice; unaligned ones are
 faster as fp32 in two blocks."""
@@ -158,7 +158,7 @@ class RowPlan:
             return False
         held = self.row_threads * self.cluster * self.values
         register_rows = self.resident and not (self.ring or form.unaligned_rows)
-        return form.approximate or (register_rows and held > MOST_UNPACKED_COLUMNS)
+        return form.approximate or (register_rows and held > MAX_UNPACKED_COLUMNS)
 
     @property
     def kind(self) -> str:

@@ -14,7 +14,7 @@ from argand.softmax.candidates import SoftmaxCandidate, ring
 from argand.softmax.formats import ELEMENT_BYTES
 from argand.softmax.plan import (
     MAX_EPILOGUE_STAGES,
-    MOST_UNPACKED_COLUMNS,
+    MAX_UNPACKED_COLUMNS,
     SoftmaxForm,
     ring_bytes,
     ring_line,
@@ -110,7 +110,7 @@ def ring_candidates(
     """
     many = rows >= _MANY_ROWS * sm_count
     cut = many and form.widened and form.unaligned_rows
-    if columns <= (MOST_UNPACKED_COLUMNS if cut else _longest_without_ring(form, columns)):
+    if columns <= (MAX_UNPACKED_COLUMNS if cut else _longest_without_ring(form, columns)):
         return
     held = [
         count

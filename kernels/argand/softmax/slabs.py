@@ -35,7 +35,7 @@ APPROXIMATE_COLUMNS = 128
 Beyond, registers are faster."""
 UNCUT_COLUMNS = 28
 """Longest rows of fp32 without a cut access that are slabs or have an entry of `THREADS`."""
-_LEAST_UNCUT, _UNCUT_16BIT_COLUMNS = 17, 128
+_MIN_UNCUT, _UNCUT_16BIT_COLUMNS = 17, 128
 """Rows that are slabs though no access is cut, if they end within a sector: the least, and the
 longest of 16 bits with results of 32."""
 
@@ -87,7 +87,7 @@ def _has_parts(form: SoftmaxForm, columns: int) -> bool:
         longest = UNCUT_COLUMNS
     else:
         longest = _UNCUT_16BIT_COLUMNS if _is_wider(form) else 0
-    return _LEAST_UNCUT <= columns <= longest and ends_in_a_sector(form, columns)
+    return _MIN_UNCUT <= columns <= longest and ends_in_a_sector(form, columns)
 
 
 def longest_slab(form: SoftmaxForm, columns: int) -> int:

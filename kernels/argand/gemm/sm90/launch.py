@@ -28,7 +28,7 @@ _FUSED_PACK_ARGUMENTS = (
     "y_stride_n", "y_stride_batch",
 )  # fmt: skip
 """Arguments that only fused packing reads."""
-_MOST_BYTES_TO_OVERLAP = 128 << 20
+_MAX_BYTES_TO_OVERLAP = 128 << 20
 """Bytes of operands and results of a product that begins while its operands are packed."""
 _THROTTLE_BYTES = 8
 """Two counters of the CTA throttle."""
@@ -106,7 +106,7 @@ class WgmmaLaunch:
         """
         x = self._problem
         numbers = x.batch * (x.rows * x.k + x.columns * x.k + x.rows * x.columns)
-        return not self.plan.fused_pack and 8 * numbers <= _MOST_BYTES_TO_OVERLAP
+        return not self.plan.fused_pack and 8 * numbers <= _MAX_BYTES_TO_OVERLAP
 
     def _reserve_packing(self, y: Layout | None, pack_conjugate: bool) -> dict[str, int]:
         """Reserve planes and counters of fused packing, and return its arguments."""

@@ -29,7 +29,7 @@ from argand.runtime.plan import PlanError, is_legal
 
 _MAX_OVERLAP_DELAY = 0.1
 """Waves that a division for an overlapped epilogue may take beyond the shortest one."""
-_MOST_IDLE = 1 / 16
+_MAX_IDLE = 1 / 16
 """Largest part of the multiprocessors that may be idle so that L2 holds whole products."""
 
 
@@ -113,7 +113,7 @@ def persistent_blocks(problem: WgmmaProblem, plan: WgmmaPlan, tiles: Tiles, devi
     blocks = products * tiles_per_product
     operand_bytes = 8 * problem.k * (problem.rows + problem.columns)
     fills = products < problem.batch and products * operand_bytes >= device.cache_bytes // 2
-    return blocks if fills and blocks >= (1 - _MOST_IDLE) * sm_count else sm_count
+    return blocks if fills and blocks >= (1 - _MAX_IDLE) * sm_count else sm_count
 
 
 def schedule_with_overlap(

@@ -8,7 +8,7 @@ from __future__ import annotations
 from argand.device import Arch
 from argand.gemm.sm90.plan import (
     ALIGNMENT,
-    MOST_FUSED_COLUMNS,
+    MAX_FUSED_COLUMNS,
     SECTOR_COLUMNS,
     STORE_BOX_SIDE,
     SWIZZLE_BYTES,
@@ -86,8 +86,8 @@ def _of_operands(plan: WgmmaPlan, precision: Precision) -> list[Rule]:
          "fused packing needs a row operand of fp32 pairs or in planes"),
         (not plan.fused_pack or (precision.operand.name == "tf32" and precision.terms == 1),
          "fused packing is for one term of tf32"),
-        (not plan.fused_pack or plan.block_n <= MOST_FUSED_COLUMNS,
-         f"fused packing is for tiles of up to {MOST_FUSED_COLUMNS} columns"),
+        (not plan.fused_pack or plan.block_n <= MAX_FUSED_COLUMNS,
+         f"fused packing is for tiles of up to {MAX_FUSED_COLUMNS} columns"),
         (not plan.conjugate_y or plan.storage == "planar",
          "planes that are those of the row operand need one in planes"),
         (not plan.odd_pitch or (plan.storage == "fp32" and not plan.tma_epilogue

@@ -37,7 +37,7 @@ SECTOR_COLUMNS = SECTOR // 8
 """Complex numbers of a sector of L2."""
 _MORE_TILES, _SHORT_K = 1.1, 512
 """Tiles over those that share no columns, and k, up to which sharing pays."""
-MOST_FUSED_COLUMNS = 128
+MAX_FUSED_COLUMNS = 128
 """Columns of a tile up to which the warps that pack beside it have registers enough."""
 WIDEST_IN_PLACE = 128
 """Columns of a tile beside a row operand scaled in each stage, which leave no register free."""

@@ -115,7 +115,7 @@ def with_cluster(plan: WgmmaPlan, precision: Precision, blocks: int) -> WgmmaPla
     return None
 
 
-_DEEP_STAGES, _MOST_DEEP_COLUMNS = 4, 80
+_DEEP_STAGES, _MAX_DEEP_COLUMNS = 4, 80
 """Most stages of twice the k, and the widest tiles whose shared memory holds so many of them."""
 _FEWER_STAGES = 3
 """Stages of 128 m-major rows that are rounded to 16 bits as they are read."""
@@ -137,13 +137,13 @@ def with_rounded_rows(plan: WgmmaPlan, precision: Precision) -> WgmmaPlan:
         return plan if plan.k_major else replace(plan, stages=min(plan.stages, _FEWER_STAGES))
     if not plan.k_major:
         return plan
-    stages = _DEEP_STAGES - (plan.block_n > _MOST_DEEP_COLUMNS)
+    stages = _DEEP_STAGES - (plan.block_n > _MAX_DEEP_COLUMNS)
     deep = replace(plan, block_k=2 * plan.block_k, stages=stages)
     fits = is_legal(check_wgmma_plan, deep, precision, arch_for(HOPPER))
     return deep if fits and (plan.cluster == 1 or stages >= _CLUSTERED_STAGES) else plan
 
 
-_MOST_OVERLAPPED = 8
+_MAX_OVERLAPPED = 8
 """Tiles a block beyond which an overlapped epilogue is as fast as a ping-pong, and stays."""
 
 
@@ -170,7 +170,7 @@ def with_ping_pong(
     if precision.terms == 1:
         one = replace(plan, ping_pong=True)
         fits = 3 * -(-k // plan.block_k) <= 2 * plan.stages
-        fits = fits and not (overlaps and tiles > _MOST_OVERLAPPED * sm_count)
+        fits = fits and not (overlaps and tiles > _MAX_OVERLAPPED * sm_count)
         return (
             one if fits and is_legal(check_wgmma_plan, one, precision, arch_for(HOPPER)) else plan
         )
