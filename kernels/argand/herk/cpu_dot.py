@@ -29,10 +29,16 @@ from argand.runtime.cpu.threads import ONE_CORE_DOT
 Array = npt.NDArray[Any]
 _MAX_ROWS = 20
 """Most rows whose dot products may take less time."""
-_PANEL, _LOOP, _MIRROR, _CONJUGATES, _HERK = 0.8, 0.02, 0.6, 0.9, 0.9
-"""Times in us: of a step of NumPy that takes a part of the operand; of a loop over a row's pairs;
-of the steps of a mirror; of matmul's conjugates where no mirror follows, whose time has them; and
-what a call of herk takes less than steps that ignore errors."""
+_PANEL = 0.8
+"""Time in us of a step of NumPy that takes a part of the operand."""
+_LOOP = 0.02
+"""Time in us of a loop over a row's pairs."""
+_MIRROR = 0.6
+"""Time in us of the steps of a mirror."""
+_CONJUGATES = 0.9
+"""Time in us of matmul's conjugates where no mirror follows; a mirror's time has them."""
+_HERK = 0.9
+"""Time in us that a call of herk takes less than steps that ignore errors."""
 _BLOCK = 16
 """Numbers of a block of a dot product: those beyond its blocks are multiplied one by one."""
 
@@ -102,9 +108,10 @@ _TIMES_BY_AVX512 = {
 """Times by type of the result: by OpenBLAS's kernels for AVX-512 they fit times by SkylakeX of 500
 forms of up to 20 rows on a Sapphire Rapids, by others times of 150 forms of more columns than rows
 by Haswell on an AMD EPYC; those of NumPy's herk fit times by both kernels there."""
-_NUMPY_HERK, _NUMPY_HERK_ALONE = 1.0, 0.3
-"""Times in us that calls of NumPy's herk, and one call of it, take less than steps that ignore
-errors."""
+_NUMPY_HERK = 1.0
+"""Time in us that calls of NumPy's herk take less than steps that ignore errors."""
+_NUMPY_HERK_ALONE = 0.3
+"""The same for one call of it."""
 
 
 @lru_cache(maxsize=1024)  # several steps of preparing a form ask

@@ -40,26 +40,37 @@ Steps = Callable[..., Any]
 """Computes the lower triangles of products of matrices, (..., n, k) after their op, in contiguous
 memory; values above the diagonals are undefined. Those of `hermitian_rows` are returned in new
 memory where none is given."""
-_HERK_PRODUCTS, _NUMPY_HERK_PRODUCTS = 1 << 15, 1 << 14
-"""`weight` from which a call of herk takes less time than a matrix of matmul, where both are
-mirrored: of SciPy's, and of NumPy's (`takes_numpy_herk`).
-Panels of a triangle by matmul on one core do not: BLAS packs what is left of them again for each.
-"""
-_CALL, _MIRRORED, _MIRRORED_ROWS = 12_000, 40, 70
-"""The same where rows of matmul's product are Hermitian: for a call of herk, for each number that
-only herk's triangle has mirrored, and, taken off, for each number in the other rows and columns."""
-_MIN_ROWS_ALONE, _STEPS_ALONE = 65, 290_000
-"""Rows of one matrix from which that is so, as a gather mirrors herk's triangle of fewer; and,
-taken off for one matrix, the time of steps that mirror some of its rows."""
+_HERK_PRODUCTS = 1 << 15
+"""`weight` from which a call of SciPy's herk takes less time than a matrix of matmul, where both
+are mirrored. Panels of a triangle by matmul on one core do not: BLAS packs what is left of them
+again for each."""
+_NUMPY_HERK_PRODUCTS = 1 << 14
+"""The same for NumPy's herk (`takes_numpy_herk`)."""
+_CALL = 12_000
+"""`weight` that a call of herk takes where rows of matmul's product are Hermitian."""
+_MIRRORED = 40
+"""`weight` for each number that only herk's triangle has mirrored."""
+_MIRRORED_ROWS = 70
+"""`weight`, taken off, for each number in the other rows and columns."""
+_MIN_ROWS_ALONE = 65
+"""Rows from which one matrix is compared so: a gather mirrors herk's triangle of fewer."""
+_STEPS_ALONE = 290_000
+"""`weight` of the steps that mirror some of its rows, taken off for one matrix."""
 _THREADED_PRODUCTS = 1 << 22
 """`weight` times cores from which threads of BLAS take less time than herk on one core, where
 nothing else runs: herk computes half of the products. Beside other work threads wait for
 milliseconds."""
 _THREADED_CALL = 70_000
 """Time of a call that threads of BLAS share, 3.5 us, in complex64 multiplications."""
-_PANEL_ROWS, _MAX_PANELS, _LARGE_PANEL, _LANES = 8, 4, 64, 16
-"""Fewest rows of a panel that threads share; most panels, except where each has `_LARGE_PANEL`
-rows; rows are a multiple of the last: BLAS is slower at rows that do not fill its lanes."""
+_PANEL_ROWS = 8
+"""Fewest rows of a panel that threads share."""
+_MAX_PANELS = 4
+"""Most panels, except where each has `_LARGE_PANEL` rows."""
+_LARGE_PANEL = 64
+"""Rows of a panel from which there may be more panels."""
+_LANES = 16
+"""Rows of a panel are a multiple of this number: BLAS is slower at rows that do not fill its
+lanes."""
 _SHARED_PRODUCTS = 1 << 27
 """Multiplications times cores from which threads of our own pay: some 4 ms on two. They start
 within 40 us, but wait for the spinning threads of BLAS, and beside other work for milliseconds."""

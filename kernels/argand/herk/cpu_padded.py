@@ -30,9 +30,11 @@ Array = npt.NDArray[Any]
 Run = Callable[..., Array]
 _FEW_NUMBERS = 1 << 12
 """Numbers of results up to which all products take less time so."""
-_PART_BYTES, _MAX_ROWS = 1 << 18, 24
-"""Bytes of products that stay in a core's cache until they are copied, and most rows of those that
-are multiplied in several parts: of more rows two products of some columns each take less time."""
+_PART_BYTES = 1 << 18
+"""Bytes of products that stay in a core's cache until they are copied."""
+_MAX_ROWS = 24
+"""Most rows of products that are multiplied in several parts: with more rows two products of some
+columns each take less time."""
 _FEW_ROWS = 1 << 7
 """Rows of results up to which NumPy copies them in less time as numbers: each of more rows is one
 item of as many bytes."""

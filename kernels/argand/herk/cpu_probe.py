@@ -26,11 +26,16 @@ import numpy.typing as npt
 from argand.gemm.operands import Op
 
 Array = npt.NDArray[Any]
-_MIN_MATRICES, _MAX_MATRICES, _ROWS, _NUMBERS = 8, 64, 512, 1 << 16
-"""Fewest and most products that are compared; those beyond the fewest have together up to so many
-rows, and operands of so many numbers. Sums of two terms by other steps have other bits in two of
+_MIN_MATRICES = 8
+"""Fewest products that are compared. Sums of two terms by other steps have other bits in two of
 five elements, longer ones in more, and by fused steps hardly a diagonal is real: 64 of one pair of
 rows miss them once in 10^14, and products of more rows have as many pairs in each column."""
+_MAX_MATRICES = 64
+"""Most products that are compared."""
+_ROWS = 512
+"""Rows up to which products are compared beyond the fewest, all together."""
+_NUMBERS = 1 << 16
+"""Numbers of operands up to which products are compared beyond the fewest, all together."""
 
 
 def rows_seen(

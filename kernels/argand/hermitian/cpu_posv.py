@@ -22,9 +22,10 @@ from argand.runtime.cpu.kept_memory import KeptMemory
 from argand.runtime.cpu.scipy_routines import address_of
 from argand.runtime.cpu.threads import ONE_CORE_DOT
 
-_NUMBERS, _MAX_NUMBERS = 1 << 13, 1 << 16
-"""Numbers that are copied at a time, which stay in a core's cache, and most numbers of a system:
-beside the arithmetic of more SciPy's copies take no time."""
+_NUMBERS = 1 << 13
+"""Numbers that are copied at a time, which stay in a core's cache."""
+_MAX_NUMBERS = 1 << 16
+"""Most numbers of a system: beside the arithmetic of more SciPy's copies take no time."""
 _CALL_BYTES = 400
 """Bytes of the arguments of a call, as objects of Python."""
 _Memory = tuple[Any, Any, list[tuple[Any, ...]], Any, bytes, Any]

@@ -27,9 +27,10 @@ from argand.softmax.plan import (
 
 STREAMED_WORDS = 32
 """Registers of a streamed row that a thread holds at a time."""
-_MAX_WORDS, _MAX_SLAB_WORDS = 64, 96
-"""Largest registers of a row in a thread, twice of which would leave each scheduler one warp; and
-in a lane of a slab, whose next one is copied meanwhile."""
+_MAX_WORDS = 64
+"""Most registers of a row in a thread: twice as many would leave each scheduler one warp."""
+_MAX_SLAB_WORDS = 96
+"""Most registers of a row in a lane of a slab, whose next one is copied meanwhile."""
 _RING_THREADS = ((256, 128), (384, 128), (480, 160), (512, 128), (512, 256), (576, 192))
 _RING_EPILOGUE_STAGES = (2, 3, 4)
 """Threads of a ring that reduce and that write, and its epilogue stages, among the candidates."""

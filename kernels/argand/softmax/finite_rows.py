@@ -30,11 +30,15 @@ _Reduction = Callable[[Array], Array]
 # Arguments by their places take less time: the axis, a type, memory, whether the axis stays.
 _add: Any = np.add.reduce
 _maximum: Any = np.maximum.reduce
-_LINE_BYTES, _ROWS_PER_COLUMN = 64, 20
-"""Largest row, a line of a cache, and fewest rows for each column, whose largest numbers take less
-time column by column. NumPy reduces each row by itself."""
-_SUMMED_COLUMNS, _SUMMED_ROWS_PER_COLUMN = 7, 48
-"""The same of sums, which take less time; of more columns they would have other bits."""
+_LINE_BYTES = 64
+"""Bytes of the largest row whose largest numbers take less time column by column: a line of a
+cache. NumPy reduces each row by itself."""
+_ROWS_PER_COLUMN = 20
+"""Fewest rows for each column where they do."""
+_SUMMED_COLUMNS = 7
+"""Most columns whose sums take less time column by column; with more they would have other bits."""
+_SUMMED_ROWS_PER_COLUMN = 48
+"""Fewest rows for each column where sums do."""
 _ZEROS: dict[Any, Any] = {kind: np.zeros((), kind) for kind in (np.float32, np.float64)}
 """Arrays, which NumPy's functions take sooner than Python's numbers."""
 

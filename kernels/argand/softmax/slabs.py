@@ -16,9 +16,11 @@ SHORT_COLUMNS = 256
 """Up to here small whole accesses are faster than large ones that in part cross a row's edge."""
 _BYTES = 4096
 """Most bytes of x or of the result that a warp holds of a slab."""
-_BYTES_FP32, _BYTES_16BIT = 8192, 6144
-"""`_BYTES` of fp32 and of rows of 16 bits with results in fp32, and of others of 16 bits, whose
-lanes then hold up to 96 values: reductions take a lane as long whatever it holds."""
+_BYTES_FP32 = 8192
+"""`_BYTES` of fp32, and of rows of 16 bits with results in fp32."""
+_BYTES_16BIT = 6144
+"""`_BYTES` of other rows of 16 bits, whose lanes then hold up to 96 values: reductions take a lane
+as long whatever it holds."""
 _STAGES = 2
 """Slabs of a warp or of a block: one is copied while the other is computed."""
 _BLOCKS = 6
@@ -35,9 +37,10 @@ APPROXIMATE_COLUMNS = 128
 Beyond, registers are faster."""
 UNCUT_COLUMNS = 28
 """Longest rows of fp32 without a cut access that are slabs or have an entry of `THREADS`."""
-_MIN_UNCUT, _UNCUT_16BIT_COLUMNS = 17, 128
-"""Rows that are slabs though no access is cut, if they end within a sector: the least, and the
-longest of 16 bits with results of 32."""
+_MIN_UNCUT = 17
+"""Fewest columns of rows that are slabs though no access is cut, if they end within a sector."""
+_UNCUT_16BIT_COLUMNS = 128
+"""Most columns of such rows of 16 bits with results of 32."""
 
 
 def slab_candidate(

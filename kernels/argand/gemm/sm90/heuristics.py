@@ -36,9 +36,11 @@ those that store no mirror images, and of those that do."""
 _UNALIGNED_RESULT = 1.5
 """Factor of the traffic of a result whose rows begin in the middle of a sector of L2: 64 bytes at
 once touch three and fill two. Derived, not fitted."""
-_MIRRORED_PIECES, _WIDE_MIRRORED_PIECES = 0.95, 1.2
+_MIRRORED_PIECES = 0.95
 """Factor of the traffic of mirrored tiles of such a result, in place of that above, by one
-warpgroup and by two. With one, a tile on the diagonal takes twice as long."""
+warpgroup. A tile on the diagonal takes twice as long then."""
+_WIDE_MIRRORED_PIECES = 1.2
+"""The same by two warpgroups."""
 _NEXT_TILE = {1: 0.2e-6, 2: 0.0}
 """Seconds from one tile of a block to the next that nothing hides, by warpgroups."""
 _FUSED_PACKING = {False: 0.52e9, True: 0.43e9}
