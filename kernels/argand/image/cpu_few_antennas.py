@@ -18,8 +18,9 @@ from argand.device import available_cores
 from argand.image.cpu_cosines import cosines_and_sines
 from argand.image.problem import SPEED_OF_LIGHT, ImageProblem
 from argand.runtime.cpu.numpy_blas import has_avx512_kernels
+from argand.runtime.cpu.one_core import numpy_on_one_core
 from argand.runtime.cpu.quiet import quietly
-from argand.runtime.cpu.threads import ONE_CORE, ONE_CORE_COMPLEX, on_all_cores
+from argand.runtime.cpu.threads import ONE_CORE, on_all_cores
 
 Weights = Callable[[Any, str], Any]
 """Returns weights of phases in turns."""
@@ -38,6 +39,9 @@ _SHARED_VALUES, _APART_VALUES = 1 << 18, 1 << 20
 """Weights of all channels, and numbers of M z of all covariances, from which threads pay: some 500
 us on one core, and 2 ms. Behind products that BLAS has shared, a thread waits some 600 us for those
 of BLAS, which spin, and has half a core."""
+_THREADED_PRODUCTS = 1 << 22
+"""Multiplications of a covariance's product times cores from which threads of BLAS take less time
+than one core. Beside other work they wait for milliseconds."""
 
 
 def has_few_antennas(problem: ImageProblem) -> bool:
@@ -53,12 +57,11 @@ def few_antennas_image(problem: ImageProblem, r: Any, x: Any, f: Any, s: Any, ou
     rows = 2 * problem.antennas
     few = problem.directions <= rows * _most_directions(problem)
     weights, power_of = (_complex_weights, _complex_power) if few else (_weights, _power)
-    if problem.matrices * problem.channels * rows * problem.directions <= _BLOCK_VALUES:
-        found = quietly(_in_one_block, weights, power_of, r, x, turns, s, problem.dtype)
-    else:
-        found = np.empty((problem.matrices, problem.directions), problem.dtype)
-        _in_blocks(problem, weights, power_of, r, x, turns, s, found)
-    found = found.reshape(problem.shape)
+    values = problem.matrices * problem.channels * rows * problem.directions
+    compute = _in_one_block if values <= _BLOCK_VALUES else _in_blocks
+    if _is_on_one_core(problem):
+        compute = partial(numpy_on_one_core, compute)
+    found = compute(problem, weights, power_of, r, x, turns, s).reshape(problem.shape)
     if out is None:
         return found
     out[...] = found
@@ -72,29 +75,65 @@ def _most_directions(problem: ImageProblem) -> int:
     return _MAX_DIRECTIONS[problem.dtype]
 
 
+def _is_on_one_core(problem: ImageProblem) -> bool:
+    """Return whether NumPy's BLAS is to take one core for products that it would share.
+
+    Threads of ours have one each, and those of BLAS would wait for each other at each product.
+    """
+    several = _product(problem) > ONE_CORE and available_cores() > 1
+    return several and not _is_threaded(problem)
+
+
+def _is_threaded(problem: ImageProblem) -> bool:
+    """Return whether threads of BLAS share each product, however many covariances there are."""
+    large = _product(problem) * available_cores() >= _THREADED_PRODUCTS
+    return large and available_cores() > 1 and not _is_shared(problem)
+
+
+def _product(problem: ImageProblem) -> int:
+    """Return the real multiplications of a covariance by all weights of a channel."""
+    return 4 * problem.antennas**2 * problem.directions
+
+
+def _is_shared(problem: ImageProblem) -> bool:
+    """Return whether threads of ours share the directions."""
+    return 2 * problem.antennas * problem.channels * problem.directions >= _SHARED_VALUES
+
+
+def _is_apart(problem: ImageProblem) -> bool:
+    """Return whether threads of ours share the covariances.
+
+    There are many of few weights. A covariance's product must not be cut otherwise than it is
+    alone.
+    """
+    all_weights = 2 * problem.antennas * problem.channels * problem.directions
+    many = all_weights * problem.matrices >= _APART_VALUES
+    return many and not (_is_shared(problem) or _is_threaded(problem))
+
+
 def _in_one_block(
-    weights: Weights, power_of: Power, r: Any, x: Any, turns: Any, s: Any, kind: str
+    problem: ImageProblem, weights: Weights, power_of: Power, r: Any, x: Any, turns: Any, s: Any
 ) -> Any:
     """Return the power (matrix, direction)."""
-    return power_of(r, weights((x @ s.T) * turns, kind))
+
+    def power() -> Any:
+        return power_of(r, weights((x @ s.T) * turns, problem.dtype))
+
+    return quietly(power)
 
 
 def _in_blocks(
-    problem: ImageProblem, weights: Weights, power_of: Power,
-    r: Any, x: Any, turns: Any, s: Any, found: Any,
-) -> None:  # fmt: skip
-    """Write the power (matrix, direction)."""
-    rows = 2 * problem.antennas
-    cores, all_weights = available_cores(), rows * problem.channels * problem.directions
-    shared = all_weights >= _SHARED_VALUES
+    problem: ImageProblem, weights: Weights, power_of: Power, r: Any, x: Any, turns: Any, s: Any
+) -> Any:
+    """Return the power (matrix, direction)."""
+    found = np.empty((problem.matrices, problem.directions), problem.dtype)
+    rows, cores = 2 * problem.antennas, available_cores()
+    shared, apart = _is_shared(problem), _is_apart(problem)
     each = -(-problem.directions // (cores if shared else 1))
     step = max(1, min(each, _BLOCK_VALUES // rows))
     # The order of a sum over channels must not depend on how many covariances there are.
     channels = min(problem.channels, max(1, _BLOCK_VALUES // (rows * step)))
     together = max(1, _BLOCK_VALUES // (rows * step * channels))
-    # Few weights of many covariances: threads share these, as a covariance's product must not be
-    # cut otherwise than it is alone.
-    apart = not shared and all_weights * problem.matrices >= _APART_VALUES
     if apart:
         together = min(together, -(-problem.matrices // cores))
     chunks = range(0, problem.matrices, together)
@@ -123,6 +162,7 @@ def _in_blocks(
     else:
         for start in starts:
             quietly(work, start)
+    return found
 
 
 def _weights(turns: Any, kind: str) -> Any:
@@ -144,7 +184,7 @@ def _power(r: Any, z: Any) -> Any:
     m[..., :n, :n] = m[..., n:, n:] = r.real
     m[..., n:, :n] = r.imag
     np.negative(m[..., n:, :n], out=m[..., :n, n:])
-    return _summed(_multiplied(m, z, ONE_CORE), z)
+    return _summed(np.matmul(m, z[:, None]), z)
 
 
 def _complex_weights(turns: Any, kind: str) -> Any:
@@ -156,7 +196,7 @@ def _complex_weights(turns: Any, kind: str) -> Any:
 
 def _complex_power(r: Any, w: Any) -> Any:
     """Return the power as `_power` does, by complex products."""
-    formed = _multiplied(r.astype(w.dtype, copy=False), w, ONE_CORE_COMPLEX)
+    formed = np.matmul(r.astype(w.dtype, copy=False), w[:, None])
     sums = _summed(formed.view(w.real.dtype), w.view(w.real.dtype))
     return sums[:, ::2] + sums[:, 1::2]
 
@@ -168,21 +208,3 @@ def _summed(formed: Any, weights: Any) -> Any:
     """
     sums = np.einsum("cmap,cap->cmp", formed, weights)
     return np.add.reduce(sums, 0) if len(sums) > 1 else sums[0]
-
-
-def _multiplied(m: Any, z: Any, most: int) -> Any:
-    """Return m z (channel, matrix, row, direction), a block of columns at a time.
-
-    BLAS multiplies a block on one core, up to ``most`` multiplications; several cores would wait
-    for each other at each product.
-    """
-    channels, matrices, n, _ = m.shape
-    directions = z.shape[-1]
-    columns = max(1, most // (n * n))
-    if columns >= directions or available_cores() == 1:
-        return np.matmul(m, z[:, None])
-    formed = np.empty((channels, matrices, n, directions), z.dtype)
-    for first in range(0, directions, columns):
-        some = slice(first, first + columns)
-        np.matmul(m, z[:, None, :, some], out=formed[..., some])
-    return formed

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from argand import PRECISIONS, image
@@ -53,12 +55,29 @@ def test_pieces_of_images_of_few_antennas(
     monkeypatch.setattr(cpu_few_antennas, "_SHARED_VALUES", shared)
     monkeypatch.setattr(cpu_few_antennas, "_APART_VALUES", 1)
     monkeypatch.setattr(cpu_few_antennas, "available_cores", lambda: cores)
-    for most in (0, 200, 1 << 18):
+    for most in (0, 1 << 18):
         monkeypatch.setattr(cpu_few_antennas, "ONE_CORE", most)
-        monkeypatch.setattr(cpu_few_antennas, "ONE_CORE_COMPLEX", most)
         monkeypatch.setattr(api, "_CPU_CALLS", NumpyCalls())
         found = image(*one.arguments, precision="fp64")
         assert np.all(np.abs(found - one.power()) <= one.allowed("fp64", "cpu"))
+
+
+@pytest.mark.parametrize(
+    ("cores", "matrices", "antennas", "directions", "is_on_one_core"),
+    [(1, 12, 40, 200, False), (2, 12, 40, 40, False), (2, 12, 40, 200, True),
+     (2, 12, 60, 230, False), (8, 12, 40, 200, False), (2, 99, 60, 230, False),
+     (2, 99, 40, 200, True), (2, 1, 60, 4000, True)],
+)  # fmt: skip
+def test_blas_takes_one_core_in_threads_of_ours_and_where_its_own_take_longer(
+    cores: int, matrices: int, antennas: int, directions: int, is_on_one_core: bool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.setattr(cpu_few_antennas, "available_cores", lambda: cores)
+    problem = ImageProblem((matrices,), 1, antennas, directions, PRECISIONS["fp32"], 1)
+    assert cpu_few_antennas._is_on_one_core(problem) is is_on_one_core
+    # A covariance among others has the bits that it has alone.
+    alone = replace(problem, leading=())
+    assert cpu_few_antennas._is_on_one_core(alone) is is_on_one_core
 
 
 @pytest.mark.each_value
