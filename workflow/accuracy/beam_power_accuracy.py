@@ -30,7 +30,7 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class BeamPowerReference:
-    """Detected beams in fp64 and what they are of; ``exact`` is of operands as given."""
+    """Detected beams in fp64 and their operands; ``exact`` holds the powers of these as given."""
 
     problem: BeamPowerProblem
     weights: Array

@@ -33,7 +33,7 @@ _BLOCK_VALUES = 1 << 16
 class _Worst:
     """Maxima and sums over some elements; ``where`` the largest excess of each part is.
 
-    Squares are of `ProductReference.unit` times what they are of.
+    What is squared has been multiplied by `ProductReference.unit`.
     """
 
     squared_error: float = 0.0

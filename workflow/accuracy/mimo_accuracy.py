@@ -154,7 +154,7 @@ def assess_mimo(
             proved.append(ratio(norm_of(enclosed), norm_of(sizes)))
         relative = ratio(norm_of(errors), norm_of(sizes))
         rows = float(np.where(errors == 0, 0, errors / sizes).max(initial=0))
-        # Symbols count nowhere where a channel is 0, as it is of subcarriers that nobody uses.
+        # Symbols do not count where a channel is 0, as on subcarriers that nobody uses.
         carries = np.abs(reference.h).max(axis=(-2, -1), initial=0) > 0
         used: Array = known & carries[..., None]
         values = _measures(reference, result, used)

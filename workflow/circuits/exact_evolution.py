@@ -28,7 +28,7 @@ _Part = tuple[tuple[int, ...], Bits]
 BLOCK_QUBITS = 16
 """1 MiB: a block and what a gate makes of it fit into a core's L2."""
 _RUN_QUBITS = 5
-"""The lowest qubits, in every block: copies are of runs of 512 bytes at least."""
+"""The lowest qubits, in every block: copies move runs of at least 512 bytes."""
 _FEW = 1
 """Entries of a row other than 0, in the mean, up to which sums beat a product between two copies:
 those of permutations."""
@@ -146,7 +146,7 @@ def _sweeps(qubits: int, gates: Iterator[_Gate]) -> Iterator[_Sweep]:
 
 
 def _filled(inner: frozenset[int], qubits: int) -> tuple[int, ...]:
-    """Return qubits and the lowest others, as many as a block takes: copies are of longer runs."""
+    """Return qubits and the lowest others, as many as a block takes: copies move longer runs."""
     others = [qubit for qubit in range(qubits) if qubit not in inner]
     more = others[: max(0, BLOCK_QUBITS - len(inner))]
     return tuple(sorted([*inner, *more], reverse=True))

@@ -90,7 +90,7 @@ def statement_text(statement: Statement, line: int) -> str:
 def parser_message(said: str, *, is_written: bool) -> str:
     """Return what Qiskit's parser says of a text, which ``is_written`` by Qiskit or of a file.
 
-    Columns are of the text that was written from the tokens, as are the lines of another form.
+    Columns refer to the text that was written from the tokens, and so do lines of another form.
     """
     what = "cannot be written as" if is_written else "is not"
     said = re.sub(r"<input>:(\d+),\d+: ", "" if is_written else r"line \1: ", said)

@@ -47,7 +47,7 @@ def main(words: Sequence[str] | None = None) -> int:
 
 
 def _why_none(rows: Sequence[Compared]) -> str:
-    """Return why no row compares: which workloads are of one run alone, or what differs."""
+    """Return why no row compares: which workloads are in one run only, or what differs."""
     reasons = list(dict.fromkeys(row.reason or f"{row.verdict}: {row.key[0]}" for row in rows))
     differ = [name for name in FACTORS if any(one.startswith(f"{name} ") for one in reasons)]
     hint = f"; --across {','.join(differ)} compares them all the same" if differ else ""

@@ -13,7 +13,7 @@ SYNONYMS = {
     "input": "antenna",
     "conjugated_input": "column",
 }
-"""Other names of an operand's axis, and its own: the last three are of visibilities."""
+"""Other names of an operand's axis, and its own: the last three belong to visibilities."""
 WORDS = {
     "freq": "frequency", "freqs": "frequency", "frequencies": "frequency", "chan": "frequency",
     "pol": "polarization", "polarisation": "polarization", "ant": "antenna", "station": "antenna",

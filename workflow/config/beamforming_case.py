@@ -48,7 +48,7 @@ class BeamformingCase(BeamGrid, DetectedBeamsCase):
 
     @model_validator(mode="after")
     def _fits(self) -> BeamformingCase:
-        # Beams that are steered by a file's antennas are of the grid that the config names.
+        # Beams that are steered by a file's antennas lie on the grid that the config names.
         grid = () if self.steered else ("beams",)
         drawn = () if self.steered else ("array", "extent", "phase_centre")
         self.check_sizes_or_input(

@@ -146,7 +146,8 @@ def _lines_of(
 def _unknown(key: str, known: Sequence[str], union: Sequence[type[BaseModel]], raw: Any) -> str:
     """Return the message about a key that the meant member of a union does not have.
 
-    Where another member has it, or no key of the mapping is of any, all that go together are said.
+    Where another member has it, or no member has any key of the mapping, all keys that go together
+    are named.
     """
     having = {name for one in union if key in one.model_fields for name in one.model_fields}
     beside = [str(name) for name in raw if name in known and name not in having]

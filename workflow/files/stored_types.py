@@ -134,7 +134,7 @@ def _refuse_of_fits(dataset: h5py.Dataset) -> None:
     """Raise StoredError for attributes of FITS that say that stored numbers are others.
 
     Programs that copy FITS into HDF5 apply them or do not, and some keep them either way. ``BLANK``
-    is of integers alone.
+    is for integers only.
     """
     fields = complex_fields(dataset.dtype)
     kind = dataset.dtype[fields[0]].kind if fields else dataset.dtype.kind
@@ -186,7 +186,7 @@ def complex_fields(dtype: np.dtype[Any]) -> tuple[str, str] | None:
 
 
 def is_number(dtype: np.dtype[Any]) -> bool:
-    """Return whether a part is of a type that is read; an enumeration's numbers stand for names."""
+    """Return whether a part has a type that is read; an enumeration's numbers stand for names."""
     known = (*COMPONENT_TYPES, *UNSIGNED_TYPES)
     return dtype.name in known and h5py.check_enum_dtype(dtype) is None
 

@@ -30,7 +30,7 @@ OF_SAMPLES = "from frequency 0 of the samples"
 OF_REAL = "which are real"
 """Words for such samples where frequency 0 is an edge of their band."""
 OF_UPPER = "the upper half"
-"""Beginning of the words for frequencies in the upper half of an axis that are of another sign."""
+"""Beginning of the words for frequencies in the upper half of an axis that have another sign."""
 OF_CARRIER = "from the carrier"
 OF_TUNED = "less the one that was tuned to"
 OFFSETS = (OF_SAMPLES, OF_CARRIER, OF_TUNED)

@@ -39,10 +39,11 @@ def check_numbers(
 ) -> None:
     """Raise InputError where others have other antennas or feeds than a product, by number.
 
-    Numbers of entries tell nothing of most axes. Those of a product's antennas and feed without
-    names are of the voltages that it is made of, and weights of others would be multiplied with the
-    samples. Nothing else is known of the axis in ``others``, which are datasets and products. Of a
-    whole axis the same numbers in another order are others; a part may be all that a file has.
+    Numbers of entries tell nothing of most axes. Coordinates of a product's antennas and feed
+    without names belong to the voltages that it is made of, and weights of other ones would be
+    multiplied with the samples. Nothing else is known of the axis in ``others``, which are datasets
+    and products. Of a whole axis the same numbers in another order are others; a part may be all
+    that a file has.
     """
     if carried.values.dtype.kind not in "iu":
         return
@@ -160,7 +161,7 @@ def differ(one: Coordinate, other: Coordinate) -> bool:
     allowed = _allowed(a)
     if all(dates):
         rounding += sum(map(resolution, dates)) + _spacing(a, b, later)
-        # Times since a date are of any size, so that one entry's says nothing of how far it is off.
+        # Times since a date have any size, so that one entry says nothing about how far it is off.
         allowed = allowed if np.ndim(allowed) == 0 else 0.0
     return bool(np.any(np.abs(a - b - later) > allowed + _rounded(a, b, rounding)))
 

@@ -35,7 +35,7 @@ from workflow.inputs.selected_offsets import ADDED, of_waves
 from workflow.readers import reader_of
 
 _NUMBERED_ALIKE = ("antenna", "polarization")
-"""Axes along which numbers of a product and of a dataset are of the same entries."""
+"""Axes along which the same number of a product and of a dataset means the same entry."""
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ def describe(
 def _as_another(known: Coordinate | None, own: Mapping[str, Coordinate]) -> dict[str, Coordinate]:
     """Return an operand's coordinates with frequencies of waves, or of channels as another's are.
 
-    Weights may be of a channel within each of the samples' channels, or for all of these.
+    Weights may be for one channel within each of the samples' channels, or for all of these.
     """
     waves, frequency = of_waves(own), own.get("frequency")
     if known is None or frequency is None or differ(known, frequency):
@@ -197,7 +197,7 @@ def _place_feed(
 ) -> None:  # fmt: skip
     """Let the one feed of visibilities' inputs be the polarization, an axis that they lack.
 
-    Raises InputError where another operand is of another feed, by its name or its number.
+    Raises InputError where another operand has another feed, by its name or its number.
     """
     having = [key for key, one in headers.items() if "antenna" in one.map.axes]
     for name in [name for name, one in coordinates.items() if tells_feeds(name, one)]:

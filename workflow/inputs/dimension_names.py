@@ -233,7 +233,7 @@ def guessed_polarizations(
 
     Nothing names it: channels of a dataset without polarizations would be taken for these, and
     multiplied with each other. The place says what it is only where the dataset's ``rank`` axes are
-    all of the operand's, and of no more entries than an array has polarizations.
+    all of the operand's axes, and it has no more entries than an array has polarizations.
     """
     count = dict(zip(found.axes, found.shape, strict=True)).get("polarization", 1)
     most = _MAX_POLARIZATIONS if rank == len(operand.axes) else 1

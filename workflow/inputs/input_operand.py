@@ -182,7 +182,7 @@ class InputOperand(OperandAxes):
         return found
 
     def _in_parts(self, dataset: h5py.Dataset) -> bool:
-        """Return whether both parts of complex numbers are of one stored value."""
+        """Return whether both parts of complex numbers are in one stored value."""
         return self.packed or not is_number(dataset.dtype)
 
     def _read(self, picked: Picked, number: int) -> Array:

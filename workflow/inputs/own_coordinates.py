@@ -149,7 +149,7 @@ def _of_renamed(dataset: h5py.Dataset, path: str, called: str, axis: str, extern
 
 
 def _is_of_lacking(operand: OperandAxes, path: str, external: bool) -> bool:
-    """Return whether a path is of a scalar of an axis that the operand has and the data lack.
+    """Return whether a path leads to a scalar for an axis that the operand has and the data lack.
 
     An example is the frequency of the one channel that xarray has selected.
     """

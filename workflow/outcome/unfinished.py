@@ -62,7 +62,7 @@ class Unfinished:
         study: the study that was run.
         files: the files that its rules make.
         unmade: the files of the jobs that should have been done and were not, each with the
-            workload or shard that it is of; files under their names are of an earlier run.
+            workload or shard that it is of; files under their names come from an earlier run.
         failures: the jobs that failed; those of another workflow's are left out.
     """
 

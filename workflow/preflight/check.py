@@ -205,7 +205,7 @@ def _wrong_dependencies(study: Study) -> list[str]:
 
 
 def _of_no_use(name: str, case: Case) -> list[str]:
-    """Return a mistake for each choice that is of a precision that is not measured."""
+    """Return a mistake for each choice of a precision that is not measured."""
     measured = case.precisions or ()
     return [
         f"workloads.{name}.{key}.{precision}: must be of the precisions that are measured, "

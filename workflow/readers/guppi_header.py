@@ -160,7 +160,7 @@ def layout_of(header: Header) -> SampleLayout:
     NPOL is "number of polarizations times 2" in Ellingson, "Notes on the GUPPI raw data format"
     (NRAO, 2013), so that 2 are the parts of one; of recorders whose headers have one of `_HASHPIPE`
     it is the number of polarizations, as in Breakthrough Listen's "RAW file format". In both 4 are
-    the parts of two. One channel is of real samples unless TBIN is that of complex ones.
+    the parts of two. A single channel has real samples unless TBIN is that of complex ones.
     """
     hashpipe = any(key in header for key in _HASHPIPE)
     channels, npol = integer(header, "OBSNCHAN", least=1), integer(header, "NPOL", 1, least=1)

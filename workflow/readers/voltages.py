@@ -228,7 +228,7 @@ class Vdif(Voltages):
         self._options["sample_rate"] = sample_rate_hz * units.Hz
 
     def header(self) -> Mapping[str, Any]:
-        """See `Reader.header`: of the first frame, without what is of that frame alone."""
+        """See `Reader.header`: of the first frame, without what belongs to that frame alone."""
         with self._opened() as stream:
             first = stream.header0
             said = {key: first[key] for key in first.keys() if key not in _OF_A_FRAME}  # noqa: SIM118

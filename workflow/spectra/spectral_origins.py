@@ -99,7 +99,7 @@ def first_entry(staged: Staged, *, inverse: bool) -> dict[str, Coordinate]:
 
 
 def converted(found: Coordinate, units: str) -> Array | None:
-    """Return the values in other units; None where these are of something else."""
+    """Return the values in other units; None where these belong to something else."""
     if found.units == units:
         return np.asarray(found.values)
     for factors in FACTORS.values():

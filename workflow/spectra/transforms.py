@@ -36,8 +36,8 @@ def assess_transform(
 ) -> Accuracy:
     """Return the assessment of spectra, by the bound of what ran: the plan of `algorithm`.
 
-    Without one it is the CPU's way at the precision. A library's is of prime factors, in fp64 or,
-    at every other precision, in fp32.
+    Without one it is the CPU's way at the precision. A library transforms by prime factors, in fp64
+    or, at every other precision, in fp32.
     """
     length = int(reference.values.shape[-1])
     plan = plan_in(ran) if ran else None

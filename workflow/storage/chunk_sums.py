@@ -43,7 +43,7 @@ def write_sums(dataset: h5py.Dataset, sums: Mapping[tuple[int, ...], int]) -> No
 def read_sums(dataset: h5py.Dataset) -> Sums:
     """Return the checksums that `write_sums` kept.
 
-    Raises KeyError where there is none, ChecksumError where it is of other chunks.
+    Raises KeyError where there is none, ChecksumError where it belongs to other chunks.
     """
     table = dataset.file[f"{SUMS}{dataset.name}"]
     if table.shape != _grid(dataset) or table.dtype != np.uint32:

@@ -93,7 +93,7 @@ def read_dataset(dataset: h5py.Dataset, part: Sequence[slice] | None = None) -> 
 
 
 def write_values(group: h5py.Group, name: str, values: Array) -> h5py.Dataset:
-    """Write an array that may be of text: variable-length UTF-8, which HDF5 cannot checksum."""
+    """Write an array that may hold text: variable-length UTF-8, which HDF5 cannot checksum."""
     values = np.asarray(values)
     if values.dtype.kind not in "OSUT":
         return write_dataset(group, name, values)

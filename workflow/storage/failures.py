@@ -88,9 +88,9 @@ def cause_of(error: BaseException) -> str:
 def reading(path: Path, *, alone: bool = False) -> Iterator[None]:
     """Read a file of ours within the block; its errors become DataError that names it.
 
-    Errors that are of another file, or of none, are left as they are, and so is a KeyError of a
-    mapping, which is of the code. With ``alone`` nothing else is done in the block, so that every
-    error is of this file.
+    Errors about another file, or about none, are left as they are, and so is a KeyError of a
+    mapping, which is an error of the code. With ``alone`` nothing else is done in the block, so
+    that every error concerns this file.
     """
     try:
         yield
@@ -119,9 +119,9 @@ def writing(path: Path, needed: int | None = None, *, alone: bool = True) -> Ite
     ``path`` may be the temporary name of `argand.runtime.files.whole_files.atomic_path`. ``needed``
     is how many bytes are written, where that is known. Errors of other files are left as they are,
     and so are those without a number of the system's, which are no matter of writing. Without
-    ``alone`` other work is done in the block, so that errors are of this file only where they name
-    it: HDF5 does so in what it says of failed writes, also of those it does when it closes
-    the file.
+    ``alone`` other work is done in the block, so that errors concern this file only where they name
+    it: HDF5 does so in what it says of failed writes, also of those it does when it closes the
+    file.
     """
     try:
         yield

@@ -138,7 +138,7 @@ def estimated_nanoseconds(plan: FewBeamsPlan, problem: BeamPowerProblem, sm_coun
 
 
 def _filled_lanes(problem: BeamPowerProblem, times: int) -> float:
-    """Return the part of the samples of tiles that are of a bin."""
+    """Return the fraction of the tiles' samples that belong to a bin."""
     tiles = few_beams_tiles(times, problem.integrate)
     count = -(-problem.bins // tiles.bins) * tiles.slices
     return problem.bins * problem.integrate / max(1, count * times)

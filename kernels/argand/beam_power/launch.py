@@ -30,7 +30,7 @@ _MAX_BLOCK_TILES = 256
 
 
 class BeamPowerLaunch:
-    """The launches of a form. ``slices`` above 1 says that sums are of so many parts of a bin."""
+    """The launches of a form. ``slices`` above 1 says that a bin is summed in so many parts."""
 
     def __init__(self, form: KernelForm, device: Device) -> None:
         problem = form.problem

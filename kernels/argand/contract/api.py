@@ -53,7 +53,7 @@ def contract(
         subscripts: labels of the axes of a, of b and, behind ``->``, of the result:
             ``"bij,bjk->bik"``. A label that appears twice in an operand takes its diagonal; one
             that appears in one operand alone is summed over before, in fp64 where the data or the
-            precision are of it, else in fp32.
+            precision are in fp64, else in fp32.
         a, b: arrays of one library, as in `argand.gemm`, of any strides. Axes are put in order and
             merged by views; where strides do not allow that, the operand is copied.
         conj_a, conj_b: conjugate the operand, which costs nothing.

@@ -33,7 +33,7 @@ class TorchInternals(NamedTuple):
         is_forward: whether torch computes tangents here: it leaves forward mode within a
             gradient's own functions.
         forward: makes a context in which it does, or does not.
-        is_batched: whether a tensor is of a batch whose gradients are computed at once,
+        is_batched: whether a tensor belongs to a batch whose gradients are computed at once,
             ``torch.autograd.grad(is_grads_batched=)``.
         below_autograd: makes a context in which operators are called as without gradients; None
             where there is no such function.

@@ -54,7 +54,7 @@ class _TensorCall(NamedTuple):
     """How a call runs, a tensor like its result, and what the cache keeps of it.
 
     ``take`` returns the tensors among all arguments, on the GPU of index ``device``; ``checks``
-    tell whether tensors at known addresses are of the call's form.
+    tell whether tensors at known addresses have the call's form.
     """
 
     run: Run

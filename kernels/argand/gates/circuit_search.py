@@ -140,7 +140,7 @@ class CircuitSearch:
         shared = self._short_searches(width)
         plans = [alone, *(plan for plan, _ in shared)]
         beam_width = min(_BEAM_WIDTH, _MAX_WORK // max(1, len(gates)))
-        # Long searches are of what a short one found to be about as fast as the fastest.
+        # A long search covers only what a short one found to be about as fast as the fastest.
         least = min(plan.predicted_seconds for plan in plans)
         if beam_width > 1 and alone.predicted_seconds <= _AS_FAST * least:
             rules = PassRules(width, self._cost)

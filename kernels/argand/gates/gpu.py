@@ -57,7 +57,7 @@ def _matrix_form(x: Any) -> Form:
 
 
 PLAN_OVERRIDE: PlanOverride[GatePlan] = PlanOverride()
-"""Within ``PLAN_OVERRIDE.use(plan)`` every gate takes this plan, which must be of its width."""
+"""Within ``PLAN_OVERRIDE.use(plan)`` every gate takes this plan, which must have its width."""
 CALLS = CallCache(PLAN_OVERRIDE, form_of=_matrix_form)
 
 

@@ -75,7 +75,7 @@ def sequences_of(
     Those that share one are on at most four qubits each, or phases; one alone may be any gate. A
     tile has ``size`` qubits, and at most ``most`` gates share it that are not phases. Without
     ``phases`` controlled phases are gates as others are. ``beam_width`` is that of `fusion.fuse`.
-    ``memo`` is of searches that differ in it alone, and takes what this one finds.
+    ``memo`` holds what searches that differ only in it found, and takes what this one finds.
     """
     memo = SearchMemo() if memo is None else memo
     forms = [gate_form(qubits, gate.matrix, gate.targets, gate.controls) for gate in gates]

@@ -153,8 +153,8 @@ def candidates_in_tf32(question: Question, arch: Arch, sm_count: int) -> list[Ge
     """List the candidates by kernels of tf32 that may compute a product of 16 bits.
 
     They spare a scaled precision the search for row absmax. What is packed or of 16 bits is in the
-    precision's format already, and so is a 16-bit result. Estimates that compare precisions are of
-    Hopper, so other cards have none.
+    precision's format already, and so is a 16-bit result. Estimates that compare precisions exist
+    for Hopper only.
     """
     row = product_in_tf32(question.precision)
     given = any(x.packed or x.half for x in (question.a, question.b)) or question.sizes.half_output

@@ -30,7 +30,7 @@ def workspace_of(choice: GemmChoice, question: Question) -> int:
 
 
 def _bytes_of(choice: GemmChoice, question: Question) -> int:
-    """Return the workspace of a choice; the question is of the precision that it computes at."""
+    """Return the workspace of a choice; the question has the precision that it computes at."""
     sizes = question.sizes
     if choice.wgmma is not None:
         packed = _packed_bytes(choice, question)
@@ -49,7 +49,7 @@ def _bytes_of(choice: GemmChoice, question: Question) -> int:
 def partials_capacity(choice: GemmChoice, question: Question) -> int:
     """Return the bytes that a choice of the wgmma family may take besides its planes.
 
-    The question is of the precision that the choice computes at.
+    The question has the precision that the choice computes at.
     """
     assert choice.wgmma is not None
     both = choice.wgmma.storage == "planar"  # Y is in planes with every storage of X

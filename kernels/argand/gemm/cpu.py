@@ -94,7 +94,7 @@ def gemm(
     problem: GemmProblem, a: Array | Terms, b: Array | Terms, c: Array | None = None,
     out: Array | None = None,
 ) -> Array:  # fmt: skip
-    """Solve a GemmProblem; shapes and ``out`` are already checked. Terms are of `pack`."""
+    """Solve a GemmProblem; shapes and ``out`` are already checked. Terms come from `pack`."""
     precision = problem.precision
     # Where out is a or b, NumPy's matmul copies the operand that it would overwrite.
     target = np.empty(problem.shape, precision.output) if out is None else out

@@ -71,8 +71,8 @@ def trial(choice: GemmChoice | None) -> Iterator[Trial]:
 def lookup(question: Question, device: int) -> GemmChoice | None:
     """Return the tuned plan of a product, None where none was measured or its k is too long for it.
 
-    Triangles have the choices of trials alone, since tuned plans are of whole products.
-    An entry serves longer k than it was measured at, but warpgroups that share k spill nothing.
+    Triangles have only the choices of trials, since tuned plans are for whole products. An entry
+    serves longer k than it was measured at, but warpgroups that share k spill nothing.
     """
     trials = _trials.open
     if trials:
@@ -91,7 +91,7 @@ def lookup(question: Question, device: int) -> GemmChoice | None:
 
 
 def lookup_within(question: Question, device: int, family: Family | None) -> GemmChoice | None:
-    """Return the tuned plan of a product where it is of the family and within the limit, else None.
+    """Return a product's tuned plan if it is in the family and within the limit, else None.
 
     The limit is the workspace that the question allows.
     """
@@ -134,8 +134,8 @@ def _entry(name: str, row: dict[str, Any], device: Device) -> GemmChoice:
 def _candidates(
     precision: str, device: Device, stored: int, a: OperandTraits, b: OperandTraits
 ) -> frozenset[GemmChoice]:
-    # A long k has every tile but those that are of a shorter one alone: of the fma family, and of
-    # warpgroups and clusters that share k.
+    # A long k takes every tile except those that only a shorter one takes: of the fma family, and
+    # of warpgroups and clusters that share k.
     found: set[GemmChoice] = set()
     for k in (1, EVERY_CLUSTER_K, 2**30):
         sizes = GemmSizes(1, 1, 1, k, stored == 1, power=stored == 2)

@@ -56,7 +56,7 @@ def herk_by_address(trans: bytes, a: Array, out: Array) -> None:
 
 @lru_cache(maxsize=4)
 def _routine(dtype: str) -> Callable[..., None] | None:
-    """Return herk of SciPy's BLAS for a type, None where its integers are of another size."""
+    """Return herk of SciPy's BLAS for a type, None where its integers have another size."""
     address = address_of("blas", f"{PREFIX[dtype]}herk")
     if address is None:
         return None

@@ -38,7 +38,8 @@ class Library(Protocol):
     def factor_panel(self, x: Any) -> Exchanges:
         """Overwrite x (m, w), m >= w, row-major, by its factors L and U, with partial pivoting.
 
-        Beyond a column without a pivot the factors are of no use, and the order is one of the rows.
+        Beyond a column without a pivot the factors are useless; the order is still an order of the
+        rows.
         """
         ...
 

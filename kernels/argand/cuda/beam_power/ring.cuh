@@ -3,7 +3,7 @@
 #include "samples.cuh"
 
 // Stages of every `TileStride`-th tile from `tile` on, copied by threads 0 to Threads - 1. Aligned
-// copies are of 16 bytes, others of a sample. A thread copies the same samples of antennas that are
+// copies move 16 bytes, others one sample. A thread copies the same samples of antennas that are
 // kRows apart, so from stage to stage its addresses move by one stride.
 template <Samples samples, int Times, int Polarizations, int Stages, bool Aligned, int Threads,
           int TileStride = 1>

@@ -268,8 +268,8 @@ __device__ __forceinline__ void rader_transform(const DftArguments& args, const 
 }
 
 // The kernel: groups of warps transform a row each, by Rader's or Bluestein's convolution, while
-// the next row comes to L2. Neighbouring rows are of different blocks, so that all multiprocessors
-// share the last rows, for which not every group has one.
+// the next row comes to L2. Neighbouring rows belong to different blocks, so that all
+// multiprocessors share the last rows, for which not every group has one.
 template <ButterflyPlan plan>
 __device__ __forceinline__ void dft_butterfly(const DftArguments& args) {
     static_assert(plan.stages() >= 2, "a first stage and one for the spectrum");

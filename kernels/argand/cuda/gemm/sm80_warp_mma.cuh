@@ -88,7 +88,7 @@ struct Accumulators {
     }
 
     // Whether all accumulators of this lane in rows and columns inside the matrix are finite. The
-    // others are of zeros, except where groups of warps share k.
+    // others multiply zeros, except where groups of warps share k.
     __device__ __forceinline__ bool finite(int rows_left, int columns_left) const {
         float zeros[2] = {};
         each_result<plan>([&](int i, int j, int e) {

@@ -42,7 +42,8 @@ struct ScaledStage {
         for (int h = 0; h < 2; ++h) {
             const int exponent = scale_exponent<plan.operand>(__float_as_uint(absmax[h]));
             const float scale = power_of_two(exponent);
-            // Sums are of columns brought to 1, so that those of large rows stay in fp32's range.
+            // The columns multiplied here were brought to 1, so that sums of large rows stay in
+            // fp32's range.
             descale[h] =
                 power_of_two(-exponent) * power_of_two(-scaled_exponent_of(plan.operand));
 #pragma unroll

@@ -139,7 +139,7 @@ class ModularLaunch:
 
     def _prove(self) -> ProofLaunch:
         problem, b = self._problem, self._b
-        # B' x is of all columns, and of one product where several share A.
+        # B' x covers all columns, of one product where several share A.
         whole = all(piece.columns == problem.b.rows for piece in self.pieces)
         own = problem.batch == 1 or problem.a.batch_stride != 0
         return ProofLaunch(

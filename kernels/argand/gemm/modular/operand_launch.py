@@ -143,7 +143,7 @@ class OperandLaunch:
 
         ``stored`` lines of a plane are written, those from ``lines`` on with zeros. Where products
         share the operand it is encoded once. ``proof`` is what the kernel does for a proof,
-        ``part`` is of k.
+        ``part`` a part of k.
         """
         x, plan = self._x, self._plan
         first_k, problem = part or (0, self._problem)

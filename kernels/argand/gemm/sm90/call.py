@@ -111,7 +111,7 @@ class WgmmaCall:
         self._packs_rows = (
             planar and rows.layout is not None and not (plan.fused_pack and plan.conjugate_y)
         )
-        #: Whether the planes of the row operand are those of the column operand too.
+        #: Whether the row operand and the column operand share their planes.
         self._one_operand = plan.conjugate_y
         apart = not (plan.fused_pack or self._one_operand)
         self._packs_columns = columns.layout is not None and apart

@@ -115,7 +115,7 @@ def memory_beside(nbytes: int) -> Any:
     """Return memory (CuPy's pointer) that no stream of the program has used.
 
     What a stream has given back is free in that stream's order, which a graph does not follow. It
-    is of CuPy's own pool, not the program's allocator: that may itself be captured.
+    comes from CuPy's own pool, not from the program's allocator: that may itself be captured.
     """
     with relaxed_capture(), OnStream(stream_beside(cupy.cuda.Device().id)):
         return cupy.get_default_memory_pool().malloc(nbytes)

@@ -1,7 +1,7 @@
 """The most memory that a call may take beside its operands and its result.
 
-It is of the whole process, as the memory is, so that it holds in threads of torch and of XLA too.
-Nothing here needs a GPU or CuPy.
+It holds for the whole process, as the memory does, so also in threads of torch and of XLA. Nothing
+here needs a GPU or CuPy.
 """
 
 from __future__ import annotations

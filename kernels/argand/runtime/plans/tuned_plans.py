@@ -123,7 +123,7 @@ class TunedPlans(Generic[C]):
     def read(self, device: int) -> dict[str, C]:
         """Return the tuned plans in a device's file.
 
-        Raises what ``entry`` raises, OSError, and ValueError where they are of another device.
+        Raises what ``entry`` raises, OSError, and ValueError where they belong to another device.
         """
         found = json.loads(read_own(self.path(device)))
         choices = found.pop("choices")
