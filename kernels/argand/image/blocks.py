@@ -22,16 +22,15 @@ from argand.image.cpu_cosines import cosines_and_sines
 from argand.image.problem import SPEED_OF_LIGHT, ImageProblem, as_complex
 from argand.precision import Precision
 from argand.rounding import power_of_two, scale_exponents, split
+from argand.runtime.cpu.one_core import numpy_on_one_core
 from argand.runtime.cpu.quiet import quietly
-from argand.runtime.cpu.threads import ONE_CORE, on_all_cores
+from argand.runtime.cpu.threads import ONE_CORE, SEVERAL_CORES, on_all_cores
 
 BLOCK_VALUES = {"numpy": 1 << 18, "cupy": 1 << 24}
 """Weights made, or differences of covariances, at a time: on the CPU they and their products stay
 in the last-level cache."""
 _SHARED_VALUES = 1 << 17
 """Weights of a channel from which threads pay: some 1 ms on one core."""
-_MIN_COLUMNS = 16
-"""Columns of a product at least: of fewer it takes twice as long."""
 
 
 def image_in_blocks(
@@ -72,12 +71,27 @@ def image_in_blocks(
 
         starts = range(0, problem.directions, step)
         if arrays is np:  # NumPy would warn of a channel that is not finite
-            on_all_cores(partial(quietly, work), starts)
+            share = partial(on_all_cores, partial(quietly, work), starts)
+            if _is_on_one_core(problem, step):
+                numpy_on_one_core(share)
+            else:
+                share()
         else:
             for start in starts:
                 work(start)
     found[...] = total.reshape(problem.shape)
     return found
+
+
+def _is_on_one_core(problem: ImageProblem, step: int) -> bool:
+    """Return whether NumPy's BLAS is to take one core for products that it would share.
+
+    Several blocks have a thread of ours each, and one of few directions takes less time so.
+    """
+    product, cores = problem.antennas**2 * min(step, problem.directions), available_cores()
+    if cores == 1 or product <= ONE_CORE:
+        return False
+    return step < problem.directions or product * cores < SEVERAL_CORES
 
 
 def _chunks(problem: ImageProblem, arrays: Any, step: int) -> list[slice]:
@@ -129,26 +143,10 @@ class _RealForms:
     def _product(self, matrix: list[Any], weights: list[Any]) -> Any:
         pairs = iter(self._products)
         i, j = next(pairs)
-        found = _multiplied(matrix[i], weights[j])
+        found = matrix[i] @ weights[j]
         for i, j in pairs:
-            found += _multiplied(matrix[i], weights[j])
+            found += matrix[i] @ weights[j]
         return found.reshape(*self._shape[:2], -1)
-
-
-def _multiplied(matrix: Any, weights: Any) -> Any:
-    """Return a product, by NumPy on several cores in columns that stay on one core of BLAS.
-
-    Its threads would wait for each other at each product.
-    """
-    columns = ONE_CORE // max(1, matrix.size) // 4 * 4
-    whole = not _MIN_COLUMNS <= columns < weights.shape[1]
-    if whole or not isinstance(matrix, np.ndarray) or available_cores() == 1:
-        return matrix @ weights
-    found = np.empty((len(matrix), weights.shape[1]), matrix.dtype)
-    for first in range(0, weights.shape[1], columns):
-        some = slice(first, first + columns)
-        np.matmul(matrix, weights[:, some], out=found[:, some])
-    return found
 
 
 def _terms(x: Any, precision: Precision) -> list[Any]:

@@ -20,7 +20,7 @@ from argand.image.problem import SPEED_OF_LIGHT, ImageProblem
 from argand.runtime.cpu.numpy_blas import has_avx512_kernels
 from argand.runtime.cpu.one_core import numpy_on_one_core
 from argand.runtime.cpu.quiet import quietly
-from argand.runtime.cpu.threads import ONE_CORE, on_all_cores
+from argand.runtime.cpu.threads import ONE_CORE, SEVERAL_CORES, on_all_cores
 
 Weights = Callable[[Any, str], Any]
 """Returns weights of phases in turns."""
@@ -39,9 +39,6 @@ _SHARED_VALUES, _APART_VALUES = 1 << 18, 1 << 20
 """Weights of all channels, and numbers of M z of all covariances, from which threads pay: some 500
 us on one core, and 2 ms. Behind products that BLAS has shared, a thread waits some 600 us for those
 of BLAS, which spin, and has half a core."""
-_THREADED_PRODUCTS = 1 << 22
-"""Multiplications of a covariance's product times cores from which threads of BLAS take less time
-than one core. Beside other work they wait for milliseconds."""
 
 
 def has_few_antennas(problem: ImageProblem) -> bool:
@@ -86,7 +83,7 @@ def _is_on_one_core(problem: ImageProblem) -> bool:
 
 def _is_threaded(problem: ImageProblem) -> bool:
     """Return whether threads of BLAS share each product, however many covariances there are."""
-    large = _product(problem) * available_cores() >= _THREADED_PRODUCTS
+    large = _product(problem) * available_cores() >= SEVERAL_CORES
     return large and available_cores() > 1 and not _is_shared(problem)
 
 

@@ -139,10 +139,10 @@ def test_an_image_is_the_same_bits_alone_and_among_others(antennas: int, precisi
 def test_blocks_of_directions_are_shared_among_cores(
     monkeypatch: pytest.MonkeyPatch, precision: str
 ) -> None:
-    """Each block has no more columns than BLAS multiplies on one core."""
+    """BLAS has one core in each block."""
     one = SKIES["odd"]
     monkeypatch.setattr(api, "_CPU_CALLS", NumpyCalls())
-    values = {"_SHARED_VALUES": 1, "_MIN_COLUMNS": 4, "ONE_CORE": 37 * 37 * 9}
+    values = {"_SHARED_VALUES": 1, "ONE_CORE": 37 * 37 * 9}
     for name, value in values.items():
         monkeypatch.setattr(blocks, name, value)
     monkeypatch.setattr(blocks, "available_cores", lambda: 2)
