@@ -44,6 +44,10 @@ _MAX_SAID = 1 << 16
 """Characters of a name or of metadata; what is longer is left out."""
 _MAX_BITS = 4096
 """Qubits and, apart, classical bits, as for a text in OpenQASM 2."""
+Parts = list[tuple[str, int]]
+"""Names of registers, "" where bits have none, and how many bits each has."""
+Declared = tuple[list[str], list[str]]
+"""Names of registers and single qubits, and of those of bits, as OpenQASM 3 declares them."""
 
 
 def main(form: str, most_bytes: int) -> int:
@@ -70,11 +74,21 @@ def as_text(content: bytes, form: str) -> str:
     from workflow.circuits.matrix_gates import Matrices
 
     _write_angles_exactly()
-    circuit = _from_qpy(content) if form == "qpy" else _from_text(content)
+    declared: Declared = ([], [])
+    if form == "qpy":
+        circuit = _from_qpy(content)
+    else:
+        circuit, declared = _from_text(content)
+    _check(circuit)
+    parts = [
+        _parts(circuit.qregs, circuit.qubits, declared[0]),
+        _parts(circuit.cregs, circuit.clbits, declared[1]),
+    ]
     matrices = Matrices()
-    text = qasm2.dumps(_in_plain_registers(circuit, matrices))
+    text = qasm2.dumps(_in_plain_registers(circuit, parts, matrices))
     said = _name_and_metadata(circuit) if form == "qpy" else {}
-    lines = f"{NAMES}{json.dumps(_named(circuit))}", f"{SAID}{json.dumps(said)}", matrices.line()
+    names = [[name for name, _ in own] for own in parts]
+    lines = f"{NAMES}{json.dumps(names)}", f"{SAID}{json.dumps(said)}", matrices.line()
     return "\n".join([*lines, text])
 
 
@@ -111,8 +125,9 @@ def _from_qpy(content: bytes) -> QuantumCircuit:
     return programs[0]
 
 
-def _from_text(content: bytes) -> QuantumCircuit:
+def _from_text(content: bytes) -> tuple[QuantumCircuit, Declared]:
     import openqasm3
+    from openqasm3 import ast
 
     from workflow.circuits.qasm3_constants import write_constants
     from workflow.circuits.qasm3_conversion import converted
@@ -129,22 +144,20 @@ def _from_text(content: bytes) -> QuantumCircuit:
     write_modified(program)
     order_parameters(program)
     write_indices(program)
-    return converted(program)
+    qubits, bits = [], []
+    for one in program.statements:
+        if isinstance(one, ast.QubitDeclaration):
+            qubits.append(one.qubit.name)
+        elif isinstance(one, ast.ClassicalDeclaration):
+            bits.append(one.identifier.name)
+    return converted(program), (qubits, bits)
 
 
-def _in_plain_registers(circuit: QuantumCircuit, matrices: Matrices) -> QuantumCircuit:
-    """Return the same circuit in registers whose names OpenQASM 2 has for nothing else.
-
-    Those are the circuit's own where each bit is in one of them. Else its qubits are in one
-    register and its bits in another: a qubit may be in several (``let`` of OpenQASM 3), and Qiskit
-    writes each of them as qubits of its own.
-    """
-    from qiskit import ClassicalRegister, QuantumCircuit, QuantumRegister, qasm2
+def _check(circuit: QuantumCircuit) -> None:
+    """Raise ValueError for too many bits, classical control, and parameters without a value."""
     from qiskit.circuit import ControlFlowOp
 
-    from workflow.circuits.matrix_gates import NAMED
     from workflow.circuits.qasm3_program import control_in_words
-    from workflow.circuits.qiskit_gates import name_apart, take_apart
 
     for bits, what in ((circuit.num_qubits, "qubits"), (circuit.num_clbits, "classical bits")):
         if bits > _MAX_BITS:
@@ -159,13 +172,25 @@ def _in_plain_registers(circuit: QuantumCircuit, matrices: Matrices) -> QuantumC
             f"parameters without a value: {shown}; write numbers in their place, as "
             "QuantumCircuit.assign_parameters does"
         )
-    if _named(circuit):
-        one = QuantumCircuit(
-            *(QuantumRegister(len(own), f"{PLAIN[0]}{n}") for n, own in enumerate(circuit.qregs)),
-            *(ClassicalRegister(len(own), f"{PLAIN[1]}{n}") for n, own in enumerate(circuit.cregs)),
-        )
-    else:
-        one = QuantumCircuit(circuit.num_qubits, circuit.num_clbits)
+
+
+def _in_plain_registers(
+    circuit: QuantumCircuit, parts: list[Parts], matrices: Matrices
+) -> QuantumCircuit:
+    """Return the same circuit in registers whose names OpenQASM 2 has for nothing else.
+
+    They are the ``parts`` of its qubits and of its classical bits: Qiskit writes a qubit that is in
+    several registers (``let`` of OpenQASM 3) as qubits of each.
+    """
+    from qiskit import ClassicalRegister, QuantumCircuit, QuantumRegister, qasm2
+
+    from workflow.circuits.matrix_gates import NAMED
+    from workflow.circuits.qiskit_gates import name_apart, take_apart
+
+    one = QuantumCircuit(
+        *(QuantumRegister(size, f"{PLAIN[0]}{n}") for n, (_, size) in enumerate(parts[0])),
+        *(ClassicalRegister(size, f"{PLAIN[1]}{n}") for n, (_, size) in enumerate(parts[1])),
+    )
     one.compose(circuit, inplace=True)
     take_apart(one, matrices, {})
     known = {*_WORDS, *(gate.name for gate in qasm2.LEGACY_CUSTOM_INSTRUCTIONS)}
@@ -180,21 +205,35 @@ def _name_and_metadata(circuit: QuantumCircuit) -> dict[str, str]:
     return {key: text for key, text in found.items() if 0 < len(text) <= _MAX_SAID}
 
 
-def _named(circuit: QuantumCircuit) -> list[list[str]]:
-    """Return the names of registers of qubits and of bits, where each bit is in one of them."""
-    if not _are_apart(circuit.qregs, circuit.qubits) or not _are_apart(
-        circuit.cregs, circuit.clbits
-    ):
-        return []
-    return [[one.name for one in registers] for registers in (circuit.qregs, circuit.cregs)]
+def _parts(registers: Sequence[Register], bits: Sequence[Bit], declared: list[str]) -> Parts:
+    """Return the registers that bits are in, one after the other.
 
-
-def _are_apart(registers: Sequence[Register], bits: Sequence[Bit]) -> bool:
-    """Return whether registers have all bits in their order, each once, and none is empty."""
-    sizes = [len(register) for register in registers]
-    if not all(sizes) or sum(sizes) != len(bits):
-        return False
-    return [bit for register in registers for bit in register] == list(bits)
+    A bit of several is in the first: ``let`` of OpenQASM 3 makes further ones. A single bit of
+    OpenQASM 3 has its name among those ``declared``, which are in order; bits of QPY without a
+    register are one part with their neighbours. All are one part without a name where registers
+    are none of bits in turn.
+    """
+    first: dict[Bit, Register] = {}
+    for register in registers:
+        for bit in register:
+            first.setdefault(bit, register)
+    found: Parts = []
+    place = 0
+    while place < len(bits):
+        own = first.get(bits[place])
+        size = 1 if own is None else len(own)
+        if own is not None and list(own) != list(bits[place : place + size]):
+            return [("", len(bits))]
+        found.append(("" if own is None else own.name, size))
+        place += size
+    if len(declared) == len(found):
+        return [(name, size) for name, (_, size) in zip(declared, found, strict=True)]
+    joined: Parts = []
+    for name, size in found:
+        if not name and joined and not joined[-1][0]:
+            size += joined.pop()[1]
+        joined.append((name, size))
+    return joined
 
 
 def reason(error: BaseException) -> str:

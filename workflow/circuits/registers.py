@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from qiskit import QuantumCircuit
     from qiskit.circuit import Register
 
+_NAMELESS = "(without a name)"
 MAX_OUTCOMES = 1 << 20
 """Outcomes beside which classical bits stand: each is a text of four bytes a bit."""
 
@@ -94,7 +95,8 @@ def named_qubits(attributes: Mapping[str, Any]) -> str:
     for name, size in attributes.get("registers", ()):
         if size:
             last = first + size - 1
-            parts.append(f"{name} {first}" if size == 1 else f"{name} {first} to {last}")
+            places = f"{first}" if size == 1 else f"{first} to {last}"
+            parts.append(f"{name} {places}".lstrip())
             first += size
     return f": {', '.join(parts)}" if parts else ""
 
@@ -109,10 +111,9 @@ def classical_bits(attributes: Mapping[str, Any], outcomes: Array) -> Coordinate
     if measured is None or len(outcomes) > MAX_OUTCOMES:
         return None
     sizes = [size for _, size in attributes["classical_registers"]]
-    if sum(sizes) != len(measured):  # bits without a register, or in two
-        sizes = [len(measured)]
-    names = " ".join(name for name, _ in reversed(attributes["classical_registers"]))
-    said = f"classical bits {names}, the highest first".replace("  ", " ")
+    own = [name for name, _ in reversed(attributes["classical_registers"])]
+    names = " ".join(name or _NAMELESS for name in own) if any(own) else ""
+    said = f"classical bits {names}".rstrip() + ", the highest first"
     spaces = {sum(sizes[:n]) - 1 for n in range(1, len(sizes)) if sizes[n] and sum(sizes[:n])}
     width = len(measured) + len(spaces)
     if is_blank(outcomes):

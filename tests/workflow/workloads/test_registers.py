@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import h5py
 import numpy as np
 import pytest
 from qiskit import ClassicalRegister, QuantumCircuit, QuantumRegister, qpy
-from qiskit.circuit import Qubit
+from qiskit.circuit import Clbit, Qubit
 from test_chains import run
 
 from tests.workflow.chained_cases import study_of
@@ -90,19 +91,38 @@ def as_qpy(data: str = "data", out: str = "out", shared: bool = False) -> bytes:
     return written(circuit)
 
 
+def without_registers(*registers: ClassicalRegister) -> bytes:
+    """The circuit of `TWO` of qubits, and bits, that are in no register."""
+    circuit = QuantumCircuit(*registers, [Qubit() for _ in range(3)])
+    circuit.add_bits([Clbit() for _ in range(3 - circuit.num_clbits)])
+    circuit.x(0)
+    circuit.h(2)
+    circuit.measure([0, 1, 2], [1, 0, 2])
+    return written(circuit)
+
+
+SINGLE = re.sub(r"\b(qubit|bit|a|anc)\[[01]\]", r"\1", VERSION_3)
+APART = ["0 10", "1 10"]
+
+
 @pytest.mark.parametrize(
-    ("content", "qubits", "bits"),
+    ("content", "qubits", "names", "bits"),
     [
-        (VERSION_3.encode(), ": data 0 to 1, anc 2", ["0 10", "1 10"]),
-        (as_qpy(), ": data 0 to 1, anc 2", ["0 10", "1 10"]),
-        (as_qpy("Data é", "h"), ": Data é 0 to 1, anc 2", ["0 10", "1 10"]),
-        (as_qpy("x" * 99, "bits_1"), f": {'x' * 64} 0 to 1, anc 2", ["0 10", "1 10"]),
-        (as_qpy("<b>\x1b[31m\n"), ": <b>_[31m_ 0 to 1, anc 2", ["0 10", "1 10"]),
-        (as_qpy(shared=True), "", ["010", "110"]),
+        (VERSION_3.encode(), ": data 0 to 1, anc 2", " a out", APART),
+        (SINGLE.encode(), ": data 0 to 1, anc 2", " a out", APART),
+        (f"{VERSION_3}let all = data ++ anc;".encode(), ": data 0 to 1, anc 2", " a out", APART),
+        (VERSION_3.replace("out", "OUT").encode(), ": data 0 to 1, anc 2", " a OUT", APART),
+        (as_qpy(), ": data 0 to 1, anc 2", " a out", APART),
+        (as_qpy("Data é", "h"), ": Data é 0 to 1, anc 2", " a h", APART),
+        (as_qpy("x" * 99, "bits_1"), f": {'x' * 64} 0 to 1, anc 2", " a bits_1", APART),
+        (as_qpy("<b>\x1b[31m\n"), ": <b>_[31m_ 0 to 1, anc 2", " a out", APART),
+        (as_qpy(shared=True), ": data 0 to 1, anc 2", " a out", APART),
+        (without_registers(), "", "", ["010", "110"]),
+        (without_registers(ClassicalRegister(2, "out")), "", " (without a name) out", APART),
     ],
 )
 def test_registers_of_other_forms_are_kept(
-    tmp_path: Path, content: bytes, qubits: str, bits: list[str]
+    tmp_path: Path, content: bytes, qubits: str, names: str, bits: list[str]
 ) -> None:
     """They became one register of qubits and one of bits, so that counts had other texts."""
     path = tmp_path / "c.any"
@@ -112,11 +132,20 @@ def test_registers_of_other_forms_are_kept(
     found = run(study, tmp_path)["s"].coordinates
     assert found["outcome"].long_name == f"basis state, qubit 0 least significant{qubits}"
     assert found["classical_bits"].values.tolist() == bits
+    assert found["classical_bits"].long_name == f"classical bits{names}, the highest first"
 
 
-@pytest.mark.parametrize("places", [[[1], [0]], [[0], [], [1]]])
+@pytest.mark.parametrize(
+    ("places", "expected"),
+    [
+        ([[1, 0]], None),
+        ([[0], [1, 0]], None),
+        ([[1], [0]], [["r1", 1], ["r0", 1]]),
+        ([[0], [], [1]], [["r0", 1], ["r2", 1]]),
+    ],
+)
 def test_registers_that_are_none_of_qubits_in_turn_are_left_out(
-    tmp_path: Path, places: list[list[int]]
+    tmp_path: Path, places: list[list[int]], expected: list[Any] | None
 ) -> None:
     qubits = [Qubit(), Qubit()]
     circuit = QuantumCircuit(qubits)
@@ -127,7 +156,7 @@ def test_registers_that_are_none_of_qubits_in_turn_are_left_out(
     path = tmp_path / "c.qpy"
     path.write_bytes(written(circuit))
     study = study_of({"s": {"kind": "statevector", "circuit": {"file": str(path)}}})
-    assert "registers" not in study.workload("s").stage().attributes
+    assert study.workload("s").stage().attributes.get("registers") == expected
     np.testing.assert_array_equal(np.abs(run(study, tmp_path)["s"].data), [0, 1, 0, 0])
 
 
