@@ -92,48 +92,71 @@ def recording_of(files: Sequence[Path], *, zeros: bool) -> Recording:
 @lru_cache(maxsize=8)
 def _recording(files: tuple[Path, ...], states: tuple[FileState, ...], zeros: bool) -> Recording:
     """Return `recording_of`; ``states`` are the states of the files, and changed files are read."""
-    header: dict[str, str] = {}
-    layout: SampleLayout | None = None
-    held: list[list[Block]] = []
-    for number, path in enumerate(files):
-        blocks: list[Block] = []
-        with path.open("rb") as raw:
-            at, size = 0, states[number][1]
-            while at < size:
-                what = f"block {len(blocks)} of {path}"
-                try:
-                    found, start = _header_at(raw, at)
-                    layout = layout or layout_of(found)
-                    span = span_of(found, layout)
-                except HeaderError as error:
-                    raise InputError(f"input.file: {what} {error}") from None
-                header = header or found
-                _check_same(what, found, header, files[0])
-                if start + span.data_bytes > size:
-                    if not zeros:
-                        raise InputError(
-                            f"input.file: {what} is cut: it has {max(0, size - start)} of "
-                            f"{span.data_bytes} bytes; `flagged: zero` in the input leaves it out"
-                        )
-                    break
-                if sum(map(len, held)) + len(blocks) == MAX_BLOCKS:
-                    raise InputError(
-                        f"input.file: {files[0]} and the files behind it must have at most "
-                        f"{MAX_BLOCKS} blocks; name fewer files by the pattern"
-                    )
-                blocks.append(Block(number, len(blocks), start, span))
-                at = _behind(raw, start + span.data_bytes, padding(found, span.data_bytes))
-        held.append(blocks)
+    scan = _Scan(files[0], zeros)
+    held = [scan.blocks(*one) for one in zip(range(len(files)), files, states, strict=True)]
     there = sorted((one for one in held if one), key=lambda blocks: blocks[0].span.packet)
     ordered = [block for blocks in there for block in blocks]
-    if layout is None or not ordered:
+    if scan.layout is None or not ordered:
         raise InputError(f"input.file: {files[0]} has no whole block of samples")
     span = ordered[0].span
     packets = span.packets
     if not packets and len(ordered) > 1:
         packets = ordered[1].span.packet - span.packet
     first, end = _placed(files, ordered, packets, zeros)
-    return Recording(files, states, header, layout, tuple(ordered), first, end, packets)
+    return Recording(files, states, scan.header, scan.layout, tuple(ordered), first, end, packets)
+
+
+class _Scan:
+    """A walk over the blocks of a recording's files, one file after another.
+
+    ``header`` and ``layout`` are those of the first block, which all others must agree with.
+    """
+
+    def __init__(self, first: Path, zeros: bool) -> None:
+        self._first, self._zeros, self._count = first, zeros, 0
+        self.header: dict[str, str] = {}
+        self.layout: SampleLayout | None = None
+
+    def blocks(self, number: int, path: Path, state: FileState) -> list[Block]:
+        """Return the whole blocks of a file; errors as in `recording_of`."""
+        blocks: list[Block] = []
+        at, size = 0, state[1]
+        with path.open("rb") as raw:
+            while at < size:
+                what = f"block {len(blocks)} of {path}"
+                found, start, span = self._span_at(raw, at, what)
+                if start + span.data_bytes > size:
+                    self._refuse_cut(what, max(0, size - start), span)
+                    break
+                if self._count == MAX_BLOCKS:
+                    raise InputError(
+                        f"input.file: {self._first} and the files behind it must have at most "
+                        f"{MAX_BLOCKS} blocks; name fewer files by the pattern"
+                    )
+                self._count += 1
+                blocks.append(Block(number, len(blocks), start, span))
+                at = _behind(raw, start + span.data_bytes, padding(found, span.data_bytes))
+        return blocks
+
+    def _span_at(self, raw: BinaryIO, at: int, what: str) -> tuple[dict[str, str], int, Span]:
+        """Return a block's header, the first byte of its data, and what the header says of them."""
+        try:
+            found, start = _header_at(raw, at)
+            self.layout = self.layout or layout_of(found)
+            span = span_of(found, self.layout)
+        except HeaderError as error:
+            raise InputError(f"input.file: {what} {error}") from None
+        self.header = self.header or found
+        _check_same(what, found, self.header, self._first)
+        return found, start, span
+
+    def _refuse_cut(self, what: str, held: int, span: Span) -> None:
+        """Raise InputError for a block that is cut, unless the study leaves such blocks out."""
+        if not self._zeros:
+            raise InputError(
+                f"input.file: {what} is cut: it has {held} of {span.data_bytes} bytes; "
+                "`flagged: zero` in the input leaves it out"
+            )
 
 
 def _header_at(raw: BinaryIO, at: int) -> tuple[dict[str, str], int]:
