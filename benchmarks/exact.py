@@ -8,9 +8,9 @@ Shapes are MxNxK or BATCHxMxNxK: those of ``--shape``, or the suite, and ``--cas
 complex64, beyond complex128; cuBLAS computes both at the operands' own type, and where
 ``$GEMMUL8`` names its library (`benchmarks/peers/_gemmul8.cu`), GEMMul8 at the same moduli in its
 fast mode. Every call of ours is the public function, into a place that was filled with NaN, from
-interleaved row-major operands; ``--checked`` adds calls with ``check=True``, of which each waits
-for its proof, so that those after idle are timed by the host, and calls without it that are waited
-for and timed alike.
+interleaved row-major operands; ``--checked`` adds calls with ``check=True``. Each waits for its
+proof, so calls after idle are timed by the host, and calls without it are waited for and timed
+alike.
 
 - idle: the median of ``--calls`` calls, 150 ms of rest before each, behind a held stream;
 - in a row: calls for ``--seconds`` without a pause, which is what the card's power allows;

@@ -3,9 +3,10 @@
     python -m benchmarks.host_times --out docs/data/h200-host-times.csv
 
 Problems are so small that the GPU never has calls waiting: what is measured is Python, CuPy and the
-driver. Peers do the same through CuPy, torch and JAX. Of each call the median of ``--rows`` rows of
-``--calls`` calls, each on the fastest core, after a row that makes what is kept. Other work of the
-machine makes calls slower: a record has the host and its load, the processes that ran then.
+driver. Peers do the same through CuPy, torch and JAX. The time of a call is the median of
+``--rows`` rows of ``--calls`` calls, each on the fastest core, after a row that makes what is kept.
+Other work of the machine makes calls slower: a record has the host and its load, the processes that
+ran then.
 """
 
 from __future__ import annotations
@@ -165,7 +166,7 @@ def _jaxs(rng: np.random.Generator) -> Iterator[tuple[str, str, Callable[[], Any
 
 
 def _chain(product: Callable[..., Any], x: Any, y: Any) -> Any:
-    """Return x y^8, scaled, by eight calls, of which XLA makes a graph by itself."""
+    """Return x y^8, scaled, by eight calls, which XLA makes a graph of by itself."""
     for _ in range(8):
         x = 0.1 * product(x, y)
     return x

@@ -20,7 +20,7 @@ _OF_PRODUCTS = MAX_WORKSPACE + SLICES_WORKSPACE
 _CUBLAS = 32 << 20
 """Bytes of workspace that argand gives cuBLAS."""
 _ALWAYS_ALLOWED = 256 << 20
-"""Bytes that exact products, and matrices of which triangles are taken, may have in any case."""
+"""Bytes that exact products, and matrices taken by their triangles, may have in any case."""
 _SIDE = 256
 """Lines of the product for which cuBLAS takes its workspace."""
 

@@ -116,7 +116,7 @@ class Campaign:
         return AttackRow(attack.name, attack.what, tries, tries - len(slipped), len(slipped))
 
     def _again(self, attack: Attack) -> str:
-        """Return the command that makes an attempt again, but for its number."""
+        """Return the command that makes an attempt again, without its number."""
         return f"python -m benchmarks.attack --only {attack.name} --seed {self.seed} --number"
 
     def _attempt(self, attack: Attack, ground: Ground, number: int) -> str:

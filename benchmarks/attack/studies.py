@@ -122,7 +122,7 @@ def prepare(folder: Path) -> None:
 
 
 def difference(folder: Path, other: Path) -> str:
-    """Return how the tables or products of two folders differ, but for what a clock says."""
+    """Return how the tables or products of two folders differ, except in what a clock says."""
     for table in ("performance", "accuracy", "shards"):
         if rows_of(folder, table) != rows_of(other, table):
             return f"results/tables/{table}.csv differs"

@@ -20,7 +20,8 @@ class Drawn:
     """One call of ours, the lines of NumPy, and what they are called with.
 
     ``share`` is how far results may be apart, over the largest element, in unit roundoffs: that of
-    sums of so many products, of systems times their condition, of images with their phases' too.
+    sums of as many products, for systems times their condition, for images with that of their
+    phases.
     """
 
     shape: str
@@ -53,5 +54,5 @@ def precision_of(dtype: str) -> str:
 
 
 def drawn_batch(rng: np.random.Generator) -> int:
-    """Return of how many matrices, systems or rows a case is to be: of one in a third."""
+    """Return the number of matrices, systems or rows of a case: of one in a third."""
     return 1 if rng.random() < 1 / 3 else size(rng, 2, 1024)

@@ -1,7 +1,7 @@
 """Triton's kernel of the peer `triton_planar`, its operands, and the choice of its configuration.
 
 Planes are split, rounded, padded to whole tiles, so that no load or store has a mask, and B's laid
-with k contiguous. Of a handful of configurations the fastest is taken for each shape and precision.
+with k contiguous. The fastest of a handful of configurations is taken for each shape and precision.
 """
 
 from __future__ import annotations

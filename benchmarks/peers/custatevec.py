@@ -56,7 +56,7 @@ class StateVector:
     def apply(
         self, state: Any, matrix: Any, targets: Sequence[int], controls: Sequence[int] = ()
     ) -> Any:
-        """Apply a gate in place; state and matrix complex64 on the GPU, arguments as of ours."""
+        """Apply a gate in place; state and matrix complex64 on the GPU, arguments as for ours."""
         self._check(
             "custatevecApplyMatrix", self._handle, ctypes.c_void_p(state.data.ptr), _COMPLEX64,
             ctypes.c_uint32(int(state.size).bit_length() - 1), ctypes.c_void_p(matrix.data.ptr),

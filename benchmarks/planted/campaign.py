@@ -27,7 +27,7 @@ class PlantedRow:
     Attributes:
         device: cpu or cuda, whose bounds differ.
         reference: full or sampled.
-        cases: results that were computed, of which ``unproven`` cannot be verified at the precision
+        cases: results that were computed; ``unproven`` of them cannot be verified at the precision,
             and ``failed`` are wrong as they are.
         tries, caught: errors that were planted, without those of `STEPS`; caught of them.
         always, missed: names of the errors that were caught in every trial, and of the others with

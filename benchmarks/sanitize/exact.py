@@ -63,7 +63,7 @@ OVERRIDES: tuple[tuple[str, dict[str, Any]], ...] = (
     ("parts of k", {"choose_pieces": _in_parts}),
     ("groups of planes", {"choose_pieces": _in_groups}),
 )  # fmt: skip
-"""Names of `argand.gemm.modular.launch` in place of which a call takes something else."""
+"""Names of `argand.gemm.modular.launch` that a call replaces by something else."""
 _COUNT = 7
 _SEED = 1
 

@@ -190,7 +190,7 @@ def short_products(precision: Precision) -> Iterator[tuple[str, Accuracy]]:
 def hopper_products(precision: Precision) -> Iterator[tuple[str, Accuracy]]:
     """Yield (call, its result's accuracy): every storage, role and split-K of the wgmma family.
 
-    Small products would be left to mma.sync. Of a packed B only the plans with fused packing of A:
+    Small products would be left to mma.sync. For a packed B only the plans with fused packing of A:
     the others read planes as they do after packing. Nothing on a GPU without the family.
     """
     for shape in (*HOPPER_SHAPES, *(LONG,) * (precision.terms > 1)):

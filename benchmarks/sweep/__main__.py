@@ -20,13 +20,13 @@ cuBLAS's real product, which is timed in turn with the calls.
 
 Ours, through the public functions, and every installed library run in one process on the same
 operands, in rows of calls behind a held stream, in turn, the host's time beside. Results
-are checked against SciPy in fp64, large ones on a sample. Of every ``--plans``-th case the
+are checked against SciPy in fp64, large ones on a sample. For every ``--plans``-th case the
 candidate plans of one precision are timed too. Products, Hermitian ones too, have those whose
 estimate is below 1.5 times the least one, softmax has all, transforms have cuFFT and the best of
-each kind, and gates have the kernels of their width. The regret is the time of the
-chosen plan over the fastest one's. Kernels are compiled before anything is timed, by several
-processes. ``--part I/N`` measures each N-th case, so that N cards share a sweep: the rows of
-all parts are those of the whole.
+each kind, and gates have the kernels of their width. The regret is the time of the chosen plan over
+the fastest one's. Kernels are compiled before anything is timed, by several processes. ``--part
+I/N`` measures each N-th case, so that N cards share a sweep: the rows of all parts are those of the
+whole.
 """
 
 from __future__ import annotations

@@ -168,7 +168,7 @@ def _wrong(x: Any, result: Any, candidate: Candidate) -> Accuracy | None:
 
 
 def _whole(arrays: Any, n: int, lower: Any) -> Any:
-    """Return the matrices of which ``lower`` (batch, n (n + 1) / 2) has the lower triangles."""
+    """Return the matrices whose lower triangles ``lower`` (batch, n (n + 1) / 2) has."""
     rows, columns = arrays.tril_indices(n)
     found = arrays.empty((len(lower), n, n), lower.dtype)
     found[:, columns, rows] = lower.conj()
@@ -177,7 +177,7 @@ def _whole(arrays: Any, n: int, lower: Any) -> Any:
 
 
 def _floats(x: Any) -> Any:
-    """Return samples (batch, n, k) as complex64, of which integers have a last axis of 2."""
+    """Return samples (batch, n, k) as complex64; integers have a last axis of 2."""
     if x.dtype.kind == "c":
         return x
     return as_floats(x.reshape(-1, *x.shape[-2:])).reshape(x.shape[:-1])

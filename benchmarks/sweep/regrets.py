@@ -34,7 +34,7 @@ def plan_times(case: Case, candidate: Candidate, operands: Sequence[Any]) -> Pla
     """Time a candidate's call and the plans that it could have taken; None where there are none.
 
     The fastest few are timed again with the call, all in turn, because the least of many times is
-    too small by their noise; those later times are theirs.
+    too small by their noise; their times are those later ones.
     """
     sets = sets_of(case, operands)
     inputs = candidate.prepare(*operands)

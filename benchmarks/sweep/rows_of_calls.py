@@ -15,7 +15,7 @@ from argand.runtime.measuring.timing import Calls, Queued, queued
 _MAX_CALLS, _SECONDS = 32, 250e-6
 """Most calls of a row, and about the seconds that a row takes: an event is nothing of longer ones.
 Rows of 32 calls of 2 us differ by a third of what rows of 16 do. The driver queues about a thousand
-launches, of which a row and the one before it may take half."""
+launches; a row and the one before it may take half of them."""
 
 
 def row_length(seconds: float) -> int:

@@ -40,7 +40,7 @@ def back_to_back(rows: Sequence[Row]) -> list[dict[str, str]]:
 def _a_call(rows: Sequence[Row], side: int, implementation: str, precision: str) -> float | None:
     """Return the time from one call to the next.
 
-    Of older rows it is the longer of the card's time and the host's.
+    For older rows it is the longer of the card's time and the host's.
     """
     for row in rows:
         same = (row["implementation"], row["precision"]) == (implementation, precision)

@@ -15,7 +15,7 @@ _DAY = len("2026-11-22")
 def recorded_table(data: Path, *names: str) -> str:
     """Return a line for each file, linked from a page in docs/tables/, then the versions.
 
-    Of files whose cases were drawn it has the seed too.
+    For files whose cases were drawn it has the seed too.
     """
     rows = {name: list(_rows_of(data / name)) for name in names}
     drawn = any(row.get("seed") for said in rows.values() for row in said)
