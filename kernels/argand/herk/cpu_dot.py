@@ -37,7 +37,7 @@ _MIRROR = 0.6
 """Time in us of the steps of a mirror."""
 _CONJUGATES = 0.9
 """Time in us of matmul's conjugates where no mirror follows; a mirror's time has them."""
-_HERK = 0.9
+_HERK = 0.75
 """Time in us that a call of herk takes less than steps that ignore errors."""
 _BLOCK = 16
 """Numbers of a block of a dot product: those beyond its blocks are multiplied one by one."""
