@@ -37,7 +37,7 @@ SECTOR = 32
 
 
 def registers(threads: int) -> int:
-    """Return the largest number of registers a thread in blocks of ``threads``.
+    """Return the largest number of registers per thread in blocks of ``threads``.
 
     Each of the four schedulers has a quarter of the warps and of the multiprocessor's registers.
     """

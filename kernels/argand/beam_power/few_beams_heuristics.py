@@ -101,7 +101,7 @@ def choose_few_beams_plan(
 def fastest(
     plans: Sequence[FewBeamsPlan], problem: BeamPowerProblem, sm_count: int
 ) -> FewBeamsPlan:
-    """Return the plan of least estimated time, of those alike that of most threads a block."""
+    """Return the plan of least estimated time, of those alike that of most threads per block."""
     estimates = [estimated_nanoseconds(plan, problem, sm_count) for plan in plans]
     most = _ALIKE * min(estimates)
     alike = [plan for plan, time in zip(plans, estimates, strict=True) if time <= most]

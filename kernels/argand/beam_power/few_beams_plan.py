@@ -28,7 +28,7 @@ class FewBeamsPlan:
         beams: beams of a block, an even number: all that there are.
         parts: parts of the antennas.
         unroll: antennas whose samples are on their way to a thread.
-        blocks: least blocks per multiprocessor, which limits a thread's registers.
+        blocks: fewest blocks per multiprocessor, which limit a thread's registers.
         samples: how samples lie in memory.
         polarizations: 2 for Stokes parameters, else 1.
         warps: warps of each part of each polarization.

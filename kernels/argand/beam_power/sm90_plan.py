@@ -49,7 +49,7 @@ class WgmmaBeamPowerPlan:
         group: samples that a warp sums before shared memory, a power of two that divides a bin.
         beams: beams of a block, 32, 64 or 128; all of its warpgroups have them.
         warpgroups: warpgroups of a block, each with tiles of its own; two alternate (ping-pong).
-        blocks: least blocks per multiprocessor, which limits a thread's registers.
+        blocks: fewest blocks per multiprocessor, which limit a thread's registers.
         stages: stages of the ring of samples.
         aligned: whether samples are copied by 16 bytes.
         polarizations: 2 for Stokes parameters, else 1.

@@ -65,7 +65,7 @@ class ChannelisePlan:
         batch: spectra in shared memory at a time.
         threads: threads of a group.
         groups: groups of a block, each with spectra of its own.
-        blocks: least blocks per multiprocessor, which limits a thread's registers.
+        blocks: fewest blocks per multiprocessor, which limit a thread's registers.
     """
 
     points: int

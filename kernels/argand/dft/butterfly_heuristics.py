@@ -148,7 +148,7 @@ def _latency(radices: tuple[int, ...]) -> float:
 
 
 def large_plans(length: int) -> Iterator[SingleCtaPlan | ClusterPlan]:
-    """Yield single-CTA plans, and cluster plans of one or two blocks a multiprocessor."""
+    """Yield single-CTA plans, and cluster plans of one or two blocks per multiprocessor."""
     if length == 1 << 14:
         yield SingleCtaPlan(32, 16)
     for radices, cluster in product(_CLUSTERS.get(length, ()), (2, 4, PORTABLE_CLUSTER)):

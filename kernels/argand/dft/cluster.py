@@ -24,7 +24,7 @@ class ClusterPlan:
         radices: A, B, D and E, of N1 = A B and N2 = D E.
         cluster_size: blocks that share a transform.
         warps: warps of a block.
-        blocks_per_sm: blocks a multiprocessor.
+        blocks_per_sm: blocks per multiprocessor.
     """
 
     kind: ClassVar[str] = "cluster"

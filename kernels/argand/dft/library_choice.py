@@ -176,8 +176,8 @@ def _margin(plan: Plan, library: LibraryKernels | None = None) -> float:
 def _near_copy(length: int, library: LibraryKernels) -> bool:
     """Return whether a single kernel of cuFFT's mostly has 0.84 of an H200's copy rate or more.
 
-    Kernels with few numbers a thread and different radices have less, and so have those with enough
-    numbers a thread that a multiprocessor holds few threads.
+    Kernels with few numbers per thread and different radices have less, and so have those with
+    enough numbers per thread that a multiprocessor holds few threads.
     """
     if library.several or library.blocks == 1:
         return False

@@ -28,7 +28,7 @@ def check_registers(plan: Plan, precision: Precision, arch: Arch, blocks: int) -
             have -= _newer_registers(plan)
         if data + beside > have:
             raise PlanError(
-                f"{data} data registers a thread and {beside} "
+                f"{data} data registers per thread and {beside} "
                 f"registers beside them are more than the {have} that {threads} threads have"
             )
     if isinstance(plan, HankelPlan) and precision.terms == 2 and not plan.cached_k_tiles(precision):

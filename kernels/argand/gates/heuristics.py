@@ -30,10 +30,10 @@ from argand.precision import Precision
 _STAGES: tuple[tuple[int, tuple[int, int]], ...] = (
     (28, (4, 3)), (40, (5, 2)), (76, (6, 2)), (1 << 30, (8, 1)),
 )  # fmt: skip
-"""Stages and blocks a multiprocessor up to a number of registers of a thread: its part of the
+"""Stages and blocks per multiprocessor up to a number of registers of a thread: its part of the
 matrix, and one and a half for each number of the state that it rounds at a time."""
 _THIRD_BLOCK_TILES = 4
-"""Tiles a block, from which on three blocks a multiprocessor are faster than two on 6 qubits of a
+"""Tiles a block, from which on three blocks per multiprocessor are faster than two on 6 qubits of a
 smaller state: with fewer tiles the matrix, which each block loads, costs more (H200)."""
 _SPLITS_OFTEN = {4: ((4, 2),), 5: ((4, 2),), 6: ((4, 1),)}
 """Bytes and terms, by the width, at which instructions bound the kernel with tiles at any size: it
@@ -178,7 +178,7 @@ def _with_fewer_blocks(plan: GatePlan) -> GatePlan:
 def _with_stages(plan: GatePlan, arch: Arch) -> GatePlan:
     """Return the plan with its stages, or as many as the architecture has room for."""
     if plan.kind == "mma":
-        # Real and imaginary part of 2^w x 16 numbers a warp, in terms: registers of a lane.
+        # Real and imaginary part of 2^w x 16 numbers per warp, in terms: registers of a lane.
         matrix = (plan.precision.operand.bytes * plan.precision.terms << plan.width) // 4
         registers = max(16 if plan.width == 4 else 32, matrix) + 48 // plan.precision.operand.bytes
         stages, blocks = next(found for most, found in _STAGES if registers <= most)

@@ -26,7 +26,7 @@ _TILE_BYTES = 16 * 1024
 WARP_SPECIALIZED_BUFFERS = 3
 """Buffers of split tiles between the warpgroups that split and those that multiply."""
 WGMMA_STAGES: Mapping[int, tuple[int, int]] = {6: (2, 2), 7: (3, 1)}
-"""Stages and blocks a multiprocessor, by the width."""
+"""Stages and blocks per multiprocessor, by the width."""
 _WGMMA_TERMS = ((2, 1), (2, 2), (4, 1))
 """Bytes of an operand and its terms that a consumer's registers hold of a matrix on 7 qubits."""
 DIRECT_BLOCKS: Mapping[int, int] = {1: 8, 2: 6, 3: 4}
@@ -55,7 +55,7 @@ class GatePlan:
         targets_qubit0: whether a chunk of 16 bytes holds two rows of a column
             (`gates.layout.Tile.targets_qubit0`).
         stages: tiles that a block holds in shared memory.
-        blocks: blocks a multiprocessor; registers and shared memory are limited for that many.
+        blocks: blocks per multiprocessor; registers and shared memory are limited for that many.
         near: in a kernel without tiles, the targets whose rows other lanes hold, at most one.
         most_blocks: blocks that a multiprocessor has at a time; 0 for as many as it has room for.
         whole_sectors: whether amplitudes that a control excludes are written back as they were

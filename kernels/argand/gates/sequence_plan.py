@@ -78,7 +78,7 @@ PHASES = np.dtype(
 
 @dataclass(frozen=True)
 class SequencePlan:
-    """The kernel of sequences at a precision: one block a multiprocessor.
+    """The kernel of sequences at a precision: one block per multiprocessor.
 
     Attributes:
         precision: the precision of the products.

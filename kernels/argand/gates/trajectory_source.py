@@ -13,7 +13,7 @@ from argand.runtime.compile.kernel_entry import kernel_entry
 from argand.runtime.launch.arguments import Fields, size_check
 
 THREADS, _BLOCKS = 256, 2
-"""Threads of a block, and least blocks per multiprocessor: more leave too few registers."""
+"""Threads of a block, and fewest blocks per multiprocessor: more leave too few registers."""
 MAX_WIDTH = 3
 """Targets of a gate whose columns a thread holds in registers."""
 STATIC_BYTES = 1024

@@ -46,7 +46,7 @@ class HermitianPlan:
         groups: groups of a block; one where a group is more than a warp.
         fused: whether L y = b is solved beside the factorization, not after it.
         in_global: whether factors are in global memory, where shared memory is too small.
-        blocks: least blocks per multiprocessor, which limits a thread's registers.
+        blocks: fewest blocks per multiprocessor, which limit a thread's registers.
     """
 
     n: int

@@ -52,7 +52,7 @@ class FewAntennasPlan:
 
     @property
     def blocks(self) -> int:
-        """Least blocks per multiprocessor, which limits a thread's registers."""
+        """Fewest blocks per multiprocessor, which limit a thread's registers."""
         return 4
 
 

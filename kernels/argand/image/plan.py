@@ -40,7 +40,7 @@ class MmaImagePlan:
 
     Attributes:
         directions: directions of a block, a multiple of 32; a warp makes the weights of 8 of them.
-        blocks: least blocks per multiprocessor, which limits a thread's registers.
+        blocks: fewest blocks per multiprocessor, which limit a thread's registers.
     """
 
     directions: int = 64

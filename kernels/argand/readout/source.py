@@ -71,7 +71,7 @@ KERNELS: Mapping[str, tuple[str, int, int]] = MappingProxyType({
     "finish_strings": ("StringsArguments", PAULI_THREADS, 1),
     "small_strings": ("StringsArguments", PAULI_THREADS, 1),
 })  # fmt: skip
-"""The arguments of each kernel, its threads, and least blocks per multiprocessor."""
+"""The arguments of each kernel, its threads, and fewest blocks per multiprocessor."""
 _BY_ALIGNMENT = ("sum_cells", "find_shots", "sum_marginals", "sum_strings")
 _BY_TYPE = (*_BY_ALIGNMENT, "small_strings")
 

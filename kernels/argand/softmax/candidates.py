@@ -179,7 +179,7 @@ def ring(
     form: SoftmaxForm, arch: Arch, candidate: SoftmaxCandidate, columns: int, *,
     blocks: int = 1, load_stages: int = MAX_LOAD_STAGES,
 ) -> RowPlan:  # fmt: skip
-    """Return the ring plan, of slices of up to ``load_stages`` and the epilogue's rows a block.
+    """Return the ring plan, of slices of up to ``load_stages`` and the epilogue's rows per block.
 
     As many threads write as reduce where the candidate does not say how many. Epilogue stages are
     fewer where shared memory has no room for two load stages beside them. ``blocks`` are those of a

@@ -228,7 +228,7 @@ def _has_more_others(form: SoftmaxForm, plan: RowPlan) -> bool:
 
 
 def limited(form: SoftmaxForm, plan: RowPlan) -> RowPlan:
-    """Return the plan with as many blocks a multiprocessor as registers and shared memory allow."""
+    """Return the plan with the most blocks per multiprocessor that registers and memory allow."""
     words = value_registers(form, plan)
     registers = max(32, -(-(words + _other_registers(form, plan)) // 8) * 8)
     # Each of the four schedulers has a quarter of the warps and of the registers.

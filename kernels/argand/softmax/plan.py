@@ -113,7 +113,7 @@ class RowPlan:
         resident: whether the threads hold a whole row, which is then read once.
         staged: whether rows are resident, and persistent clusters copy the next row into shared
             memory meanwhile.
-        blocks: blocks a multiprocessor; the registers of a thread are limited for that many.
+        blocks: blocks per multiprocessor; the registers of a thread are limited for that many.
         load_stages: rows that TMA copies at a time into a ring; 0: no ring.
         epilogue_stages: rows of a ring that wait in shared memory for their sum.
         slice_columns: columns of a row that a block of a ring has.

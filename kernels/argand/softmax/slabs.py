@@ -24,7 +24,7 @@ as long whatever it holds."""
 _STAGES = 2
 """Slabs of a warp or of a block: one is copied while the other is computed."""
 _BLOCKS = 6
-"""Least blocks of a multiprocessor whose slabs fit its shared memory: some load, some compute."""
+"""Fewest blocks of a multiprocessor whose slabs fit its shared memory: some load, some compute."""
 _WARPS = 16
 """Least slabs of a warp for each multiprocessor. Fewer take longer than registers."""
 _FP32_COLUMNS = 56

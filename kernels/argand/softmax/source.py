@@ -79,7 +79,7 @@ def softmax_source(form: SoftmaxForm, plan: RowPlan) -> str:
 
 
 def _blocks(form: SoftmaxForm, plan: RowPlan) -> str:
-    """Return the blocks a multiprocessor that limit registers: fp64 slabs spill after Hopper."""
+    """Return the blocks per multiprocessor that limit registers: fp64 slabs spill after Hopper."""
     fewer = max(1, plan.blocks - 1)
     if not (form.compute_fp64 and plan.slab) or plan.blocks == fewer:
         return str(plan.blocks)

@@ -50,7 +50,7 @@ THREE_KERNEL = ThreeKernelPlan(20_011, (16, 16), (10, 16), 16, 8, 1, 8)
         (HANKEL, {"length": 1021, "row_copies": 1}, "at most 256 columns, got 512"),
         (HANKEL, {"groups": 4, "buffers": 8}, "registers beside them"),
         (HANKEL, {"buffers": 12}, "more than the 232448"),
-        (HANKEL, {"groups": 1, "buffers": 1, "length": 1009}, "256 data registers a thread"),
+        (HANKEL, {"groups": 1, "buffers": 1, "length": 1009}, "256 data registers per thread"),
         (CHIRP, {"radices": (200,)}, r"radices must be 2 to 4 numbers from 2 to 64, got \(200,\)"),
         (CHIRP, {"radices": (16, 8)}, "must be at least 199"),
         (CHIRP, {"radices": (32, 32), "warps": 16, "groups": 2}, "beside them are more than"),

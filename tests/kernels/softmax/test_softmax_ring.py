@@ -48,7 +48,7 @@ def form_of(
 
 
 def rings() -> Iterator[Candidate]:
-    """With the most values a thread that each number of threads may have."""
+    """With the most values per thread that each number of threads may have."""
     every = list(product(RING_ARCHS, OPERATIONS, PAIRS, (False, True), (1, 33)))
     for arch, operation, (precision, kind, output), edges, blocks in covered(
         every, lambda row: dict(enumerate(row))

@@ -90,7 +90,7 @@ def test_rows_are_few_only_where_that_was_measured() -> None:
 
 
 def test_estimates_follow_the_hardware() -> None:
-    """Empty registers, one block a multiprocessor, and clusters of as many warps cost time."""
+    """Empty registers, one block per multiprocessor, and clusters of as many warps cost time."""
 
     def time(threads: int, cluster: int, columns: int) -> float:
         return estimated_time(HALVES, fitted(HALVES, threads, cluster, columns), columns)

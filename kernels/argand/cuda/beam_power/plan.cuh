@@ -30,7 +30,8 @@ struct WeightArguments {
     int fragments_k;        // along k: MMAs of mma.sync, rows of a wgmma operand
 };
 
-// Finds the exponents of 16 rows of weights, by as many threads a row, and stores what scales back.
+// Finds the exponents of 16 rows of weights, by as many threads per row, and stores the factors
+// that scale back.
 template <Operand operand, int ThreadsPerRow>
 __device__ __forceinline__ void scale_rows(const WeightArguments& args, const float2* weights,
                                            int64 matrix, int tile, int* exponents) {

@@ -1,6 +1,6 @@
 // Critically sampled filter banks by specialised warps (sm_90a), in fp32.
 //
-// Filter warps, a thread a column, keep the samples of T frames and the coefficients in registers
+// Filter warps, a thread per column, keep the samples of T frames and the coefficients in registers
 // for all spectra of a block: each sample is loaded and converted once, from a few frames that are
 // copied to shared memory ahead. Groups of transform warps take batches of spectra from a ring in
 // shared memory in turn, run the stages of R1 and R2 and write the result. So copies, sums and

@@ -1,5 +1,5 @@
 // Gates of a sequence by mma.sync (sm_80 and newer). Products are those of sm80_kernel.cuh, of 16
-// rows by 16 columns a warp and step; the matrix lies in shared memory as fragments.
+// rows by 16 columns per warp and step; the matrix lies in shared memory as fragments.
 #pragma once
 #include "sequence_tile.cuh"
 #include "sm80_kernel.cuh"

@@ -36,7 +36,7 @@ struct MmaPlan {
     int whole_k = 0;  // the k of a block where the stages hold it: all of k, up to whole MMAs, or
                       // where it is cut a slice of whole k-tiles; 0: it is longer
     bool copies_between = false;  // a later k-tile is copied between the MMAs of the present one
-    int blocks_per_sm = 1;        // least blocks a multiprocessor in __launch_bounds__
+    int blocks_per_sm = 1;        // fewest blocks per multiprocessor in __launch_bounds__
     bool grid_split = false;      // k is cut among `grid_slices` clusters, too (sm80_slices.cuh)
 
     // Stages that are loaded before any is multiplied.

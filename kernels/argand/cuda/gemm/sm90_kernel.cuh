@@ -1,6 +1,6 @@
 // Complex matrix products on Hopper's tensor cores (sm_90a), one persistent kernel for every
-// precision. It is launched with at most one block a multiprocessor, on operands that lie in place
-// or that pack_kernel.cuh has packed.
+// precision. It is launched with at most one block per multiprocessor, on operands that lie in
+// place or that pack_kernel.cuh has packed.
 //
 // A block is one producer warpgroup and one or two consumer warpgroups. The first thread of the
 // producer runs the tile scheduler and fills the ring of stages by TMA (sm90_producer.cuh); its

@@ -88,8 +88,8 @@ __device__ __forceinline__ void store_planes(const PlaneArguments& args,
     }
 }
 
-// Packs kPackRows rows of kPackK numbers a block. Lanes read along k, or with `across` along rows,
-// which are then contiguous.
+// Packs kPackRows rows of kPackK numbers per block. Lanes read along k, or with `across` along
+// rows, which are then contiguous.
 template <bool across>
 __device__ __forceinline__ void pack_planes(const PlaneArguments& args) {
     const int k_blocks = args.pitch / kPackK;

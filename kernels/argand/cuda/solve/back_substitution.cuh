@@ -55,8 +55,8 @@ __device__ __forceinline__ void solve_triangle(const Number* diagonal, int lane,
     }
 }
 
-// Least blocks a multiprocessor, in `__launch_bounds__`; 0 says nothing. From sm_100 on ptxas would
-// take 64 registers for one column of complex64, those of four blocks, and spill.
+// Fewest blocks per multiprocessor, in `__launch_bounds__`; 0 says nothing. From sm_100 on ptxas
+// would take 64 registers for one column of complex64, those of four blocks, and spill.
 template <typename Real, int kColumns>
 constexpr int upper_blocks() {
     return __CUDA_ARCH__ >= 1000 && sizeof(Real) == 4 && kColumns == 1 ? 3 : 0;

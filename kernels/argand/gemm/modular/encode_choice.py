@@ -61,7 +61,7 @@ def _whole_lines(item: int, k_blocks: int, arch: Arch, most: int) -> EncodePlan 
 
     A warp takes a block of a line at a time, so short lines have fewer warps and more CTAs. Several
     CTAs of one line are faster than one CTA of two, which waits at its barriers, but more CTAs of
-    64 registers a thread are only where each holds two. ``most`` are a multiprocessor's threads.
+    64 registers per thread are only where each holds two. ``most`` are a multiprocessor's threads.
     """
     short = WARP * min(WARPS, k_blocks)
     for resident in range(most // short, 0, -1):

@@ -260,5 +260,5 @@ def decode_kernel_source(dtype: str, count: int, *, proved: bool = False) -> str
 
 
 def decode_bytes(count: int, *, proved: bool = False) -> int:
-    """Return the shared memory of a CTA that decodes: two rows a warp, padded for a proof."""
+    """Return the shared memory of a CTA that decodes: two rows per warp, padded for a proof."""
     return DECODE_WARPS * 2 * 2 * count * (COLUMN_BLOCK + 16 * proved)

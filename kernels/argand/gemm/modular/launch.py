@@ -256,7 +256,7 @@ class ModularLaunch:
         problem, out, a, b = self._problem, self._problem.out, self._a, self._b
         c = out if problem.c is None else problem.c
         columns = piece.padded // COLUMN_BLOCK * piece.products
-        # Few rows a warp where the result is small, so that it fills the card twice.
+        # Few rows per warp where the result is small, so that it fills the card twice.
         resident = 2 * _DECODING_WARPS * self._device.sm_count
         warp_rows = min(DECODE_ROWS, -(-piece.rows * columns // resident))
         warps = -(-piece.rows // warp_rows) * columns

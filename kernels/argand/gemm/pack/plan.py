@@ -42,7 +42,7 @@ class PackPlan:
 
     @property
     def blocks_per_sm(self) -> int:
-        """Resident blocks, limited by 37 KB of shared memory and 48 or 64 registers a thread."""
+        """Resident blocks, limited by 37 KB of shared memory and 48 or 64 registers per thread."""
         return 5 if self.rows < 64 else 4
 
     @property

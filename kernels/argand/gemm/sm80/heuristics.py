@@ -114,7 +114,7 @@ _ONE_WARP_TIMES = {(16, 1): 0.79, (32, 1): 0.93, (48, 1): 1.78, (16, 2): 0.75, (
 """`_ONE_TILE_TIMES` of triangles that a warp multiplies alone."""
 _WHOLE_WAVES = 4
 """Waves from which on blocks no longer end together, so that no last wave is left, but in triangles
-eight tiles a multiprocessor; without it 4096^3 at two terms would be cut in slices."""
+eight tiles per multiprocessor; without it 4096^3 at two terms would be cut in slices."""
 _SHARED_K = 1.36
 """Factor of a mainloop of one term whose stages groups of warps share, except in triangles."""
 _UNCUT_OF_TERMS = 0.87

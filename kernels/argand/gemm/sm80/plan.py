@@ -48,7 +48,7 @@ class MmaPlan:
         copies_between: a later k-tile is copied between the MMAs of the present one.
         one_tile: the tile covers all of a triangle. Its columns of B are its rows of A, which a
             stage holds once, and the result is stored through shared memory.
-        blocks_per_sm: least blocks a multiprocessor, for `__launch_bounds__`.
+        blocks_per_sm: fewest blocks per multiprocessor, for `__launch_bounds__`.
     """
 
     block_m: int
@@ -100,7 +100,7 @@ class MmaPlan:
 
     @property
     def launch_blocks(self) -> int:
-        """Least blocks a multiprocessor in `__launch_bounds__`.
+        """Fewest blocks per multiprocessor in `__launch_bounds__`.
 
         Sums that are promoted again would take up to 245 registers, since those before are added
         under MMAs of the next ones; a k whose stages leave room for three blocks has 168.

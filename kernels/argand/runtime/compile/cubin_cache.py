@@ -23,7 +23,7 @@ class DamagedCubinError(RuntimeError):
 
 @dataclass(frozen=True)
 class Resources:
-    """Resources of one kernel, as ptxas reports them: registers a thread, the rest in bytes."""
+    """Resources of one kernel, as ptxas reports them: registers per thread, the rest in bytes."""
 
     registers: int
     spill_stores: int

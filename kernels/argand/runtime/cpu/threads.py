@@ -26,7 +26,7 @@ ONE_CORE_DOT = 10_000
 
 
 def on_all_cores(work: Callable[[_Item], object], items: Iterable[_Item]) -> None:
-    """Call ``work`` on each item, on a thread a core; an error of one is raised after all.
+    """Call ``work`` on each item, on a thread per core; an error of one is raised after all.
 
     The caller's thread is one of them. The others are kept from call to call, because to start one
     takes longer than a small item; where all of them are busy the caller works alone.

@@ -142,7 +142,7 @@ __device__ __forceinline__ void encode_shared_block(const EncodeArguments& args,
     encode_block<T, Source, subtracted>(args, x, exponent, batch, row, block);
 }
 
-// Operands whose k is contiguous: a warp a block of a line.
+// Operands whose k is contiguous: a warp per block of a line.
 template <typename T, typename Source, bool permuted, bool proved>
 __device__ __forceinline__ void encode_along_k(const EncodeArguments& args) {
     const WarpBlock at(args.k_blocks, args.stored_lines);

@@ -128,7 +128,7 @@ struct WarpBlock {
     }
 };
 
-// Operands whose k is contiguous: a warp a block of a line.
+// Operands whose k is contiguous: a warp per block of a line.
 template <typename T>
 __device__ __forceinline__ void norms_along_k(const NormArguments& args) {
     const WarpBlock at(args.k_blocks, args.lines);
