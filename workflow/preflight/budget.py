@@ -37,7 +37,7 @@ _COORDINATE_COPIES = 3
 _FLOPS_OF_A_CORE, _FLOPS_OF_A_GPU = 2e11, 2e15
 """Operations a second that none is faster than, at the fastest precision."""
 _CALLS = 3
-"""Least calls of an implementation: the first, a timed one, and one for its result."""
+"""Fewest calls of an implementation: the first, a timed one, and one for its result."""
 _CORES_ELSEWHERE = 256
 """Cores that a machine elsewhere is taken to have, at most."""
 _LISTED = 5

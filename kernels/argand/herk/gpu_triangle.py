@@ -25,7 +25,7 @@ from argand.runtime.memory.workspace_limit import WorkspaceError, allowed_worksp
 _MAX_BYTES = 1 << 28
 """Bytes of matrices whose triangles are gathered at a time, at least one of them."""
 _MIN_ROWS = 64
-"""Least rows of a block, a tile of products: fewer would leave most of it empty."""
+"""Fewest rows of a block, a tile of products: fewer would leave most of it empty."""
 
 
 class Triangle:

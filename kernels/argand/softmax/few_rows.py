@@ -21,7 +21,7 @@ _WARP_COLUMNS = 512
 """Longest rows of a warp, whose lanes need no barrier to share a sum."""
 _THREADS = (512, 256, 192, 128, 96, 64)
 _MIN_VALUES, _MIN_ACCESSES = 6, 2
-"""Least values and accesses of a thread."""
+"""Fewest values and accesses of a thread."""
 _MULTIPROCESSOR_THREADS = 1024
 """Most threads of a multiprocessor's rows, half of those that it holds."""
 

@@ -23,7 +23,7 @@ from argand.runtime.memory.graph_memory import relaxed_capture
 _BYTES_OF_SEMAPHORE = 64
 """Bytes for a sem_t, which has 32 with glibc and with musl."""
 _MIN_COUNTERS = 1 << 12
-"""Least bytes of counters, so that the calls of a capture share them."""
+"""Fewest bytes of counters, so that the calls of a capture share them."""
 _runtime = cupy.cuda.runtime
 _is_capturing = _runtime.streamIsCapturing
 _captures: dict[int, Capture] = {}
