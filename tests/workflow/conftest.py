@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import signal
+import subprocess
 import sys
 import sysconfig
 from collections.abc import Callable, Iterator
@@ -30,6 +31,18 @@ from workflow.readers import phasing
 def device(request: pytest.FixtureRequest) -> Device:
     """The CPU, and a GPU where one answers: what streams through it is the same."""
     return next(device for device in devices() if device.backend == request.param)
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 3 MiB."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=3m", "tmpfs", str(folder)]
+    if subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("this user may not mount a tmpfs; limits on files are tested instead")
+    yield folder
+    subprocess.run(["umount", "-l", str(folder)], check=True)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -9,7 +9,6 @@ import os
 import resource
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +35,6 @@ from workflow.workloads.base import Workload
 
 LOG = logging.getLogger("test")
 STAGED = Staged({"x": np.arange(1 << 15, dtype=np.float64)}, {"x": ("n",)})
-SMALL = 3 << 20
 
 
 def workload(device_memory: str | None = None) -> Workload:
@@ -45,18 +43,6 @@ def workload(device_memory: str | None = None) -> Workload:
     case |= {"device_memory": device_memory} if device_memory else {}
     given = {"precisions": ["fp32"], "baselines": "none", "workloads": {"w": case}}
     return load_study(given).workload("w")
-
-
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of 3 MiB."""
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", f"size={SMALL}", "tmpfs", str(folder)]
-    if subprocess.run(mount, capture_output=True, check=False).returncode:
-        pytest.skip("this user may not mount a tmpfs; limits on files are tested instead")
-    yield folder
-    subprocess.run(["umount", "-l", str(folder)], check=True)
 
 
 @pytest.mark.parametrize("device_memory", [None, "1 MiB"], ids=["whole", "streamed"])

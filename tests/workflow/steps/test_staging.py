@@ -158,27 +158,21 @@ def test_a_file_beyond_the_memory_goes_through_the_disk(
     assert sorted(path.name for path in out.iterdir()) == ["pieces.h5", "whole.h5"]
 
 
+@pytest.mark.parametrize(
+    ("memory", "said"),
+    [
+        (120_000, r"needs .* MiB of memory, this machine has 117 KiB, and 15.3 MiB of disk, "
+         r"of which 14.3 MiB are free; input.select.x takes a part"),
+        (50_000, r"and 91\.2 KiB for its chunks, of memory, this machine has 48\.8 KiB"),
+    ],
+)  # fmt: skip
 def test_a_file_beyond_memory_and_disk(
-    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, memory: int, said: str
 ) -> None:
     usage = namedtuple("usage", "free")(15_000_000)
-    monkeypatch.setattr("workflow.inputs.hdf5_operands.machine_memory", lambda: 120_000)
+    monkeypatch.setattr("workflow.inputs.hdf5_operands.machine_memory", lambda: memory)
     monkeypatch.setattr("shutil.disk_usage", lambda folder: usage)
-    with pytest.raises(
-        ValueError,
-        match=r"needs .* MiB of memory, this machine has 117 KiB, and "
-        r"15.3 MiB of disk, of which 14.3 MiB are free; input.select.x takes a part",
-    ):
-        stage(logits(file), [], tmp_path / "x.h5", LOG)
-
-
-def test_chunks_beyond_the_memory(
-    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("workflow.inputs.hdf5_operands.machine_memory", lambda: 50_000)
-    with pytest.raises(
-        ValueError, match=r"and 91\.2 KiB for its chunks, of memory, this machine has 48\.8 KiB"
-    ):
+    with pytest.raises(ValueError, match=said):
         stage(logits(file), [], tmp_path / "x.h5", LOG)
 
 
