@@ -68,18 +68,19 @@ from argand.device import cpu
 sys.path.insert(0, sys.argv[2])
 from test_blame import LOG, execute, stage, workload
 folder = Path(sys.argv[1])
-job = workload()
+job = workload(*sys.argv[3:])
 stage(job, [], folder / "staged.h5", LOG)
 resource.setrlimit(resource.RLIMIT_FSIZE, (3 << 20, 3 << 20))
 execute(job, folder / "staged.h5", folder / "run.h5", cpu(), LOG)
 """
 
 
+@pytest.mark.parametrize("device_memory", [[], ["1 MiB"]], ids=["whole", "streamed"])
 def test_a_limit_on_the_size_of_files_while_a_run_reads_its_operands(
-    tmp_path: Path, root: Path
+    tmp_path: Path, root: Path, device_memory: list[str]
 ) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", LIMITED, str(tmp_path), str(Path(__file__).parent)],
+        [sys.executable, "-c", LIMITED, str(tmp_path), str(Path(__file__).parent), *device_memory],
         capture_output=True, text=True, check=False,
         env=os.environ | {"PYTHONPATH": f"{root}:{root / 'kernels'}"},
     )  # fmt: skip

@@ -183,11 +183,6 @@ class TestFiles:
         case = self.load(tmp_path, text).workloads["b"]
         assert (case.m, case.k) == (5, 4)
 
-    def test_a_syntax_error_has_its_line(self, tmp_path):
-        message = self.error_of(tmp_path, "workloads:\n  a: {kind: toy\n  b: 3\n")
-        assert message.startswith(f"{tmp_path}/study.yaml, line 3, column ")
-        assert "not valid YAML" in message
-
     @pytest.mark.parametrize(
         ("text", "place", "advice"),
         [
@@ -199,7 +194,7 @@ class TestFiles:
     )
     def test_a_syntax_error_says_what_to_do(self, tmp_path, text, place, advice):
         message = self.error_of(tmp_path, text)
-        assert f"line {place}: not valid YAML" in message
+        assert message.startswith(f"{tmp_path}/study.yaml, line {place}: not valid YAML")
         assert advice in message
 
     def test_a_key_given_twice(self, tmp_path):

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from argand import Device
 from argand.device import cpu
-from streamed_runs import CASES, LOG, Ran, full_device, run_python, workload_of
+from streamed_runs import CASES, LOG, Ran, full_device, workload_of
 
 from workflow.data import Staged
 from workflow.steps.chunk_loop import ChunkTooLargeError, Stream, Streamed
@@ -198,30 +198,6 @@ def test_a_disk_that_fails_ends_the_run(
     with pytest.raises((OSError, DataError), match="No space left"):
         Ran(tmp_path / "w", workload_of(case | {"baselines": "none"}, "fp32"), device)
     assert not list((tmp_path / "w").glob("*run*"))
-
-
-FULL = """
-import logging, resource, sys
-from pathlib import Path
-from argand.device import cpu
-from workflow.steps.execute import execute
-from workflow.preflight.loading import load_study
-case = {"kind": "softmax", "rows": 20000, "columns": 1000, "device_memory": "6 MiB"}
-study = {"precisions": ["fp32"], "baselines": "none", "workloads": {"w": case}}
-workload = load_study(study).workload("w")
-resource.setrlimit(resource.RLIMIT_FSIZE, (20 << 20, 20 << 20))
-execute(workload, Path("staged.h5"), Path("run.h5"), cpu(), logging.getLogger())
-"""
-
-
-def test_a_full_disk_ends_a_stream_and_leaves_no_file(tmp_path: Path, root: Path) -> None:
-    x = np.zeros((20_000, 1000), np.float32)
-    staged = Staged({"x": x}, {"x": ("row", "column")})
-    write_staged(tmp_path / "staged.h5", staged, workload="w", kind="softmax")
-    done = run_python(FULL, tmp_path, root)
-    assert done.returncode == 1
-    assert "File too large" in done.stderr
-    assert [path.name for path in tmp_path.iterdir()] == ["staged.h5"]
 
 
 ENDED = """
