@@ -88,10 +88,10 @@ def _is_on_one_core(problem: ImageProblem, step: int) -> bool:
 
     Several blocks have a thread of ours each, and one of few directions takes less time so.
     """
-    product, cores = problem.antennas**2 * min(step, problem.directions), available_cores()
-    if cores == 1 or product <= ONE_CORE:
+    product = problem.antennas**2 * min(step, problem.directions)
+    if available_cores() == 1 or product <= ONE_CORE:
         return False
-    return step < problem.directions or product * cores < SEVERAL_CORES
+    return step < problem.directions or product < SEVERAL_CORES
 
 
 def _chunks(problem: ImageProblem, arrays: Any, step: int) -> list[slice]:

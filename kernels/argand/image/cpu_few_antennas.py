@@ -83,7 +83,7 @@ def _is_on_one_core(problem: ImageProblem) -> bool:
 
 def _is_threaded(problem: ImageProblem) -> bool:
     """Return whether threads of BLAS share each product, however many covariances there are."""
-    large = _product(problem) * available_cores() >= SEVERAL_CORES
+    large = _product(problem) >= SEVERAL_CORES
     return large and available_cores() > 1 and not _is_shared(problem)
 
 

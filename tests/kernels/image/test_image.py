@@ -65,7 +65,7 @@ def test_pieces_of_images_of_few_antennas(
 @pytest.mark.parametrize(
     ("cores", "matrices", "antennas", "directions", "is_on_one_core"),
     [(1, 12, 40, 200, False), (2, 12, 40, 40, False), (2, 12, 40, 200, True),
-     (2, 12, 60, 230, False), (8, 12, 40, 200, False), (2, 99, 60, 230, False),
+     (2, 12, 64, 1100, False), (2, 99, 64, 1100, False),
      (2, 99, 40, 200, True), (2, 1, 60, 4000, True)],
 )  # fmt: skip
 def test_blas_takes_one_core_in_threads_of_ours_and_where_its_own_take_longer(

@@ -15,9 +15,10 @@ _Item = TypeVar("_Item")
 ONE_CORE, ONE_CORE_COMPLEX = 1 << 18, (1 << 16) - 1
 """Products of numbers, real and complex, up to which BLAS computes a matrix product on one core
 (OpenBLAS)."""
-SEVERAL_CORES = 1 << 22
-"""Products of real numbers of a matrix product times cores from which BLAS's threads take less time
-than one core, where nothing else runs. Beside other work they wait for milliseconds."""
+SEVERAL_CORES = 1 << 24
+"""Products of real numbers from which a matrix product is worth BLAS's threads: some 300 us on one
+core. They take less time from a tenth of it on where nothing else runs, but beside other work they
+wait for milliseconds."""
 ONE_CORE_VECTOR, ONE_CORE_COMPLEX_VECTOR = 9_215, 4_095
 """Numbers of a matrix, real and complex, up to which BLAS multiplies it by a vector on one core
 (OpenBLAS)."""
