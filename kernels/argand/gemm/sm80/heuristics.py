@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from argand.device import Arch
-from argand.gemm.memory_rates import KEPT_BYTES, LATENCY, SAME_K_BYTES, UNALIGNED_BYTES
+from argand.gemm.memory_rates import CACHE_BYTES, LATENCY, SAME_K_BYTES, UNALIGNED_BYTES
 from argand.gemm.question import GemmSizes, Question
 from argand.gemm.sm80.costs import Costs, costs_of
 from argand.gemm.sm80.legality import check_mma_plan
@@ -122,6 +122,8 @@ _UNCUT_OF_TERMS = 0.87
 _CROWDED = 1.25
 """Factor of narrow tiles at one term of whose clusters a multiprocessor holds three blocks or more;
 tiles of 32 x 32 are not among them."""
+_KEPT_BYTES = CACHE_BYTES / 6
+"""Bytes of both operands that L2 may hold from before, beside those of other calls."""
 
 
 def estimated_microseconds(
@@ -204,7 +206,7 @@ def _work(
 
 def _waiting(plan: MmaPlan, sizes: GemmSizes) -> float:
     """Return the microseconds in which k-tiles come to one block from memory, 0 from L2."""
-    if 8 * sizes.batch * (sizes.m + sizes.n) * sizes.k <= KEPT_BYTES:
+    if 8 * sizes.batch * (sizes.m + sizes.n) * sizes.k <= _KEPT_BYTES:
         return 0.0
     return 1e6 * LATENCY * k_tiles_of(plan, sizes.k) / (plan.stages - 1)
 
