@@ -47,9 +47,9 @@ _FUSED_PACKING = {False: 0.52e9, True: 0.43e9}
 """Complex numbers that the idle warps of a multiprocessor pack in a second, of rectangles and of
 triangles, whose blocks wait for two panels: where they pack the larger operand, it takes the
 longest."""
-_FUSED_MAINLOOP = {False: 1.015, True: 1.065}
-"""Factor of the mainloop beside warps that pack, of rectangles and of triangles, which pack nearly
-twice as much for each tile."""
+_FUSED_MAINLOOP, _FUSED_TRIANGLE = {True: 1.015, False: 1.03}, 1.065
+"""Factor of the mainloop beside warps that pack, of rectangles by whether rows are k-major, and of
+triangles, which pack nearly twice as much for each tile."""
 _EXPOSED = 0.15
 """Fraction of the shorter of products and traffic that the longer does not hide."""
 _EXPOSED_BOXES = 0.42
@@ -181,7 +181,8 @@ def _mainloop(product: _Product, *, in_turn: bool) -> float:
     different_k = plan.cluster * choice.split_k_slices > 1
     seconds = _seconds_of_k(product, blocks, different_k=different_k)
     mainloop = product.num_k_tiles * plan.block_k * seconds
-    mainloop *= _FUSED_MAINLOOP[plan.triangle] if plan.fused_pack else 1.0
+    if plan.fused_pack:
+        mainloop *= _FUSED_TRIANGLE if plan.triangle else _FUSED_MAINLOOP[plan.k_major]
     ends = precision.terms == 1 and not (in_turn or choice.split_k_slices > 1)
     if ends and not in_16_bit_planes(plan, precision):
         # Such a mainloop leaves out the MMAs beyond k; a stage of 16 bits is loaded as long.
