@@ -16,45 +16,66 @@ _NUMBERS_IN_BAND = 1 << 16
 """Most numbers of a band's matrices: more leave a core's cache."""
 
 
-class _Times(NamedTuple):
-    """Times in us of systems of n rows with k right-hand sides.
+class _LapackTimes(NamedTuple):
+    """Times in us of calls of LAPACK on systems of n rows with k right-hand sides.
 
-    They fit 500 forms of 2 to 25 rows on a core of an AMD EPYC, by least squares of relative
-    errors.
-
-    Attributes:
-        steps: each row; n^2 (n / 6 + k) of each system.
-        calls: all systems; each system; n^2 and n k of each system.
-        band: all systems; n^2 and n k of each system.
+    The sum of ``start`` and, for each system, ``system``, ``by_square`` for each of n^2 numbers and
+    ``by_side`` for each of n k.
     """
 
-    steps: tuple[float, float]
-    calls: tuple[float, float, float, float]
-    band: tuple[float, float, float]
+    start: float
+    system: float
+    by_square: float
+    by_side: float
+
+    def of(self, systems: int, n: int, columns: int) -> float:
+        """Return the time of all systems with ``columns`` right-hand sides each."""
+        return self.start + systems * (
+            self.system + self.by_square * (n * n) + self.by_side * (n * columns)
+        )
+
+
+class _Times(NamedTuple):
+    """Times in us of each way, fitted by least squares of relative errors.
+
+    They fit 500 forms of 2 to 25 rows on a core of an AMD EPYC.
+
+    Attributes:
+        step_row: a row in steps over all systems.
+        step_product: the arithmetic of steps, for each of n^2 (n / 6 + k) of each system.
+        calls: a call for each system.
+        band: one call for all systems.
+    """
+
+    step_row: float
+    step_product: float
+    calls: _LapackTimes
+    band: _LapackTimes
 
 
 _TIMES: Mapping[str, _Times] = MappingProxyType({
     "complex64": _Times(
-        (4.2, 8.5e-4), (2.06, 0.269, 4.6e-3, 1.14e-2), (3.87, 1.32e-2, 2.9e-2)
+        4.2, 8.5e-4,
+        calls=_LapackTimes(2.06, 0.269, 4.6e-3, 1.14e-2),
+        band=_LapackTimes(3.87, 0.0, 1.32e-2, 2.9e-2),
     ),
     "complex128": _Times(
-        (4.1, 1.43e-3), (1.99, 0.275, 4.8e-3, 1.17e-2), (3.78, 9.4e-3, 2.9e-2)
+        4.1, 1.43e-3,
+        calls=_LapackTimes(1.99, 0.275, 4.8e-3, 1.17e-2),
+        band=_LapackTimes(3.78, 0.0, 9.4e-3, 2.9e-2),
     ),
 })  # fmt: skip
 
-_PAIRS = 4.0, 3.3e-3, 1.41e-2
-"""Times as `_Times.band`, of systems of 2 rows."""
+_PAIRS = _LapackTimes(4.0, 0.0, 3.3e-3, 1.41e-2)
+"""Times of a band of systems of 2 rows."""
 
 
 def fastest(systems: int, n: int, columns: int, dtype: str) -> Way:
     """Return the way that takes the least time."""
-    times, square, sides = _TIMES[dtype], n * n, n * columns
-    row, arithmetic = times.steps
-    steps = row * n + systems * arithmetic * square * (n / 6 + columns)
-    start, call, by_square, by_side = times.calls
-    calls = start + systems * (call + by_square * square + by_side * sides)
-    start, by_square, by_side = times.band if n > 2 else _PAIRS
-    band = start + systems * (by_square * square + by_side * sides)
+    times, square = _TIMES[dtype], n * n
+    steps = times.step_row * n + systems * times.step_product * square * (n / 6 + columns)
+    calls = times.calls.of(systems, n, columns)
+    band = (times.band if n > 2 else _PAIRS).of(systems, n, columns)
     found: dict[Way, float] = {"calls": calls}
     if n <= _ROWS_IN_STEPS:
         found["steps"] = steps
