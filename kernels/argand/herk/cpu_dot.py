@@ -87,22 +87,26 @@ class _Times(NamedTuple):
 
 _TIMES = {
     "complex64": _Times(
-        (0.007, 6.1e-4), (0.0083, 9.3e-5, 4.8e-4), 0.035, 5.2e-5, 0, 4, (11, 18), 0, 9.6e-5, 1.2e-3,
-        (0.65, 6.7e-5, (7, 11)),
+        short=(0.007, 6.1e-4), long=(0.0083, 9.3e-5, 4.8e-4), matrix=0.035, in_matmul=5.2e-5,
+        number=0, tile=4, edges=(11, 18), again=0, in_herk=9.6e-5, mirrored=1.2e-3,
+        by_numpy=(0.65, 6.7e-5, (7, 11)),
     ),
     "complex128": _Times(
-        (0.0226, 2.5e-4), (0.0125, 1.78e-4, 2.5e-5), 0.035, 1e-4, 0, 1, (12.5, 12.5), 0, 1.48e-4,
-        6.3e-4, (0.52, 1.37e-4, (5.5, 7)),
+        short=(0.0226, 2.5e-4), long=(0.0125, 1.78e-4, 2.5e-5), matrix=0.035, in_matmul=1e-4,
+        number=0, tile=1, edges=(12.5, 12.5), again=0, in_herk=1.48e-4, mirrored=6.3e-4,
+        by_numpy=(0.52, 1.37e-4, (5.5, 7)),
     ),
 }  # fmt: skip
 _TIMES_BY_AVX512 = {
     "complex64": _Times(
-        (0.008, 5.5e-4), (0.0195, 1.25e-4, 1.35e-3), 0.22, 7.8e-5, 5.3e-4, 8, (8, 16), 1e-5,
-        1.03e-4, 1.9e-3, (0.65, 2e-5, (50, 50)),
+        short=(0.008, 5.5e-4), long=(0.0195, 1.25e-4, 1.35e-3), matrix=0.22, in_matmul=7.8e-5,
+        number=5.3e-4, tile=8, edges=(8, 16), again=1e-5, in_herk=1.03e-4, mirrored=1.9e-3,
+        by_numpy=(0.65, 2e-5, (50, 50)),
     ),
     "complex128": _Times(
-        (0.019, 2.8e-4), (0.019, 2.8e-4, 2e-4), 0.23, 1.1e-4, 6.0e-4, 4, (8, 16), 1e-5,
-        1.3e-4, 2.7e-3, (0.56, 4e-5, (25, 25)),
+        short=(0.019, 2.8e-4), long=(0.019, 2.8e-4, 2e-4), matrix=0.23, in_matmul=1.1e-4,
+        number=6.0e-4, tile=4, edges=(8, 16), again=1e-5, in_herk=1.3e-4, mirrored=2.7e-3,
+        by_numpy=(0.56, 4e-5, (25, 25)),
     ),
 }  # fmt: skip
 """Times by type of the result: by OpenBLAS's kernels for AVX-512 they fit times by SkylakeX of 500
