@@ -8,25 +8,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
-from argand.device import Arch, Device, arch_for
+from argand.device import Arch, arch_for
 from argand.dft.butterfly import ButterflyPlan
 from argand.dft.butterfly_heuristics import (
     butterfly_cycles,
     butterfly_plans,
     butterfly_time,
-    short_plan,
 )
 from argand.dft.candidates import best_legal, convolved, fallbacks, ordered, timed_plans
 from argand.dft.hankel import HankelPlan
 from argand.dft.legality import TMA_SM, check_dft_plan
 from argand.dft.library_choice import (
-    FAST_PRIME,
     LibraryKernels,
     library_is_faster,
     needs_library_kernels,
     own_time,
 )
-from argand.dft.method import Method, method_for, prime_factors
+from argand.dft.method import Method, method_for
 from argand.dft.plan import Fp32Plan, Plan, TwoFactorPlan
 from argand.dft.three_kernel import ThreeKernelPlan
 from argand.dft.two_factor_heuristics import two_factor_time
@@ -37,13 +35,6 @@ from argand.runtime.plan import is_legal, require_precision
 _SLOWER_CYCLES = {True: 2.1, False: 2.6}
 """Cycles a number of a convolution, Rader's or not, that takes as long as a Hankel plan of two
 terms whose tiles wait."""
-FEW_NUMBERS = 4096
-"""Numbers a multiprocessor below which cuFFT transforms dense lengths and primes: blocks of ours
-hold a table for many rows. It lies between drawn problems on an H200 where cuFFT was faster and
-larger ones where ours was (`python -m argand tune dft` times both)."""
-SHORT = range(41, 1025)
-"""Lengths at which few rows are convolutions of the lowest latency, where a prime factor is above
-`FAST_PRIME`."""
 
 
 @dataclass(frozen=True)
@@ -102,41 +93,6 @@ def butterflies_for(length: int) -> ButterflyPlan | ThreeKernelPlan | TwoPassPla
         return None
     plan = own_plan(method, PRECISIONS["3xfp16"], arch_for(TMA_SM), wide=False)
     return plan if isinstance(plan, ButterflyPlan | ThreeKernelPlan | TwoPassPlan) else None
-
-
-def with_few_rows(choice: Choice, method: Method, rows: int, device: Device) -> Choice:
-    """Return the choice for ``rows`` rows: another where they fill too few multiprocessors.
-
-    Lengths of `SHORT` are then convolutions of least latency, other dense ones and primes cuFFT's.
-    """
-    length = method.length
-    if fills(rows, length, device):
-        return choice
-    short = plan_of_few_rows(length, rows, device)
-    if short is not None:
-        return Choice(short, f"{short.stages} in fp32, of few rows")
-    if choice.plan is None:
-        return choice
-    if method.kind == "dense" or len(prime_factors(length)) == 1:
-        return Choice(None, "faster at so few numbers, and in fp32")
-    return choice
-
-
-def fills(rows: int, length: int, device: Device) -> bool:
-    """Return whether transforms have numbers for all multiprocessors of a GPU."""
-    return rows * length >= FEW_NUMBERS * device.sm_count
-
-
-def plan_of_few_rows(length: int, rows: int, device: Device) -> ButterflyPlan | None:
-    """Return the convolution of least latency; None for many rows and for cuFFT's lengths."""
-    taken = length in SHORT and max(prime_factors(length)) > FAST_PRIME
-    short = short_plan(length, rows, device.sm_count) if taken else None
-    # No convolution's plan depends on the precision.
-    if short is None or not is_legal(
-        check_dft_plan, short, PRECISIONS["3xfp16"], device.require_arch()
-    ):
-        return None
-    return short
 
 
 def own_plan(

@@ -32,7 +32,7 @@ FAST_PRIME = 23
 H200 at 16 to 1000, 1024, 4095 and 4096. `argand.tune_dft` measures another card."""
 LIBRARY_PRIME = 127
 """Largest prime that cuFFT has a butterfly for; it computes larger ones by a convolution."""
-_ONCE_PRIME = 31
+ONCE_PRIME = 31
 """Largest prime, from 29 on, whose powers take cuFFT no longer than the prime does."""
 _ONCE_LENGTH = 12_000
 """The longest such transform. There, beside primes up to `FAST_PRIME`, cuFFT is faster except for
@@ -132,15 +132,15 @@ def library_is_faster(
     if isinstance(plan, DensePlan) and _dense_is_faster(plan, precision, memory):
         return None
     one_term = isinstance(plan, TwoFactorPlan) and precision.terms == 1
-    if one_term and plan.wide_copies and max(primes) > _ONCE_PRIME:
+    if one_term and plan.wide_copies and max(primes) > ONCE_PRIME:
         return None
     awkward = {prime for prime in primes if prime > FAST_PRIME}
     if not awkward:
         return f"at lengths of prime factors up to {FAST_PRIME}, and in fp32"
-    alone = len(awkward) == 1 and max(awkward) <= _ONCE_PRIME
-    products = isinstance(plan, DensePlan) and length > _ONCE_PRIME
+    alone = len(awkward) == 1 and max(awkward) <= ONCE_PRIME
+    products = isinstance(plan, DensePlan) and length > ONCE_PRIME
     if alone and length <= _ONCE_LENGTH and not products:
-        return f"at lengths of one prime above {FAST_PRIME} to {_ONCE_PRIME}, and in fp32"
+        return f"at lengths of one prime above {FAST_PRIME} to {ONCE_PRIME}, and in fp32"
     if not isinstance(plan, ThreeKernelPlan) or max(primes) > LIBRARY_PRIME:
         return None
     if ours < several_time(length, memory):

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from argand.device import Device, gpu
 from argand.dft.api import dft
 from argand.dft.candidates import best_of_each_kind, candidates
-from argand.dft.heuristics import plan_of_few_rows
+from argand.dft.few_rows import plan_of_few_rows
 from argand.dft.legality import wide_fits
 from argand.dft.method import check_length, method_for
 from argand.dft.plan import Plan, dft_source

@@ -12,7 +12,8 @@ from functools import lru_cache
 from typing import Any
 
 from argand.device import Device
-from argand.dft.heuristics import Choice, choose, fills, with_few_rows
+from argand.dft.few_rows import fills, with_few_rows
+from argand.dft.heuristics import Choice, choose
 from argand.dft.legality import check_dft_plan, wide_fits
 from argand.dft.library_choice import LibraryKernels
 from argand.dft.plan import Plan
@@ -72,7 +73,7 @@ def chosen(problem: DftProblem, device: Device, *, wide: bool | None = None) -> 
     if choice.needs_library_kernels and full:
         kernels = library_kernels(length, rows, device.index)
         return choose(method, precision, arch, wide=wide, library=kernels, memory=memory, full=True)
-    return with_few_rows(choice, method, rows, device)
+    return with_few_rows(choice, precision, rows, length, device)
 
 
 def library_kernels(length: int, rows: int, device: int) -> LibraryKernels | None:

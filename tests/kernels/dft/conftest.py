@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from argand.dft import heuristics
+from argand.dft import few_rows
 
 
 @pytest.fixture(autouse=True)
 def _own_kernels_at_few_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(heuristics, "FEW_NUMBERS", 0)
+    monkeypatch.setattr(few_rows, "FEW_NUMBERS", 0)

@@ -6,8 +6,9 @@ import json
 
 import pytest
 from argand import PRECISIONS, tune_dft
-from argand.dft import heuristics, tuned
-from argand.dft.heuristics import Choice, own_plan, plan_of_few_rows
+from argand.dft import few_rows, tuned
+from argand.dft.few_rows import plan_of_few_rows
+from argand.dft.heuristics import Choice, own_plan
 from argand.dft.library_choice import LibraryKernels
 from argand.dft.method import method_for
 from argand.dft.plan import Plan
@@ -17,7 +18,7 @@ from argand.dft.tuned import TunedDft, chosen, key
 
 from tests.kernels.gemm.tuning_cases import HOPPER, card
 
-FEW = heuristics.FEW_NUMBERS
+FEW = few_rows.FEW_NUMBERS
 ROW = PRECISIONS["3xfp16"]
 DEVICE = 0
 
@@ -57,7 +58,7 @@ def test_what_was_measured_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_cufft_is_asked_where_rows_fill_the_card(monkeypatch: pytest.MonkeyPatch) -> None:
     """The rules by factors leave some lengths open: no primes, no dense ones."""
-    monkeypatch.setattr(heuristics, "FEW_NUMBERS", FEW)
+    monkeypatch.setattr(few_rows, "FEW_NUMBERS", FEW)
     asked: list[tuple[int, int]] = []
 
     def library(length: int, rows: int, _: int) -> LibraryKernels:

@@ -8,26 +8,27 @@ import numpy as np
 import pytest
 from argand import PRECISIONS, dft
 from argand.device import gpu
-from argand.dft import heuristics
+from argand.dft import few_rows
 from argand.dft.butterfly import ButterflyPlan
 
 from workflow.accuracy.transform_bounds import plan_bound
 
 pytestmark = pytest.mark.gpu
-FEW = heuristics.FEW_NUMBERS
+FEW = few_rows.FEW_NUMBERS
 
 
 @pytest.fixture
 def as_called(_own_kernels_at_few_rows: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Few rows take the plans that calls take."""
-    monkeypatch.setattr(heuristics, "FEW_NUMBERS", FEW)
+    monkeypatch.setattr(few_rows, "FEW_NUMBERS", FEW)
 
 
 @pytest.mark.usefixtures("as_called")
 @pytest.mark.parametrize(
     ("length", "share", "inverse"),
-    [(67, 1, False), (111, 3, True), (302, 2, False), (509, 4, True), (1009, 2, False)],
-)
+    [(67, 1, False), (111, 3, True), (302, 2, False), (509, 4, True), (1009, 2, False),
+     (103, 12, False), (337, 8, True), (1367, 2, True), (2551, 1, False)],
+)  # fmt: skip
 def test_rows_that_a_multiprocessor_has_at_once(
     cp: Any, rng: np.random.Generator, length: int, share: int, inverse: bool
 ) -> None:

@@ -6,7 +6,7 @@ import pytest
 import scipy.fft
 from argand import PRECISIONS
 from argand.device import Device, arch_for, cpu
-from argand.dft import heuristics, tuned
+from argand.dft import few_rows, tuned
 from argand.dft.library_choice import LibraryKernels
 from argand.dft.method import method_for, prime_factors
 from argand.runtime.plans import tuned_plans
@@ -109,7 +109,7 @@ def test_algorithm_names_the_factors(tmp_path, monkeypatch):
     assert one.argand(one.stage(), PRECISIONS["fp64"], cpu()).algorithm == "pocketfft"
     hopper = Device("cuda", "H200", arch=arch_for(90))
     monkeypatch.setattr(tuned_plans, "gpu", lambda index: hopper)
-    monkeypatch.setattr(heuristics, "FEW_NUMBERS", 0)  # as if there were many rows
+    monkeypatch.setattr(few_rows, "FEW_NUMBERS", 0)  # as if there were many rows
     monkeypatch.setattr(tuned, "library_kernels", lambda *_: ONE_KERNEL)
     for precision, length, found in (
         ("3xfp16", 1024, "cufft: faster"), ("3xfp16", 97, "dense: 97"),
@@ -127,7 +127,7 @@ def test_what_ran_on_a_gpu_decides_the_bound(tmp_path, monkeypatch):
     monkeypatch.setenv("ARGAND_CACHE", str(tmp_path))
     hopper = Device("cuda", "H200", arch=arch_for(90))
     monkeypatch.setattr(tuned_plans, "gpu", lambda index: hopper)
-    monkeypatch.setattr(heuristics, "FEW_NUMBERS", 0)  # as if there were many rows
+    monkeypatch.setattr(few_rows, "FEW_NUMBERS", 0)  # as if there were many rows
     monkeypatch.setattr(tuned, "library_kernels", lambda *_: ONE_KERNEL)
     row = PRECISIONS["tf32"]
     for length, fits in ((1000, False), (1009, False), (14_009, False), (97, True)):
