@@ -24,6 +24,7 @@ from workflow.inputs.agreement import (
 )
 from workflow.inputs.antennas_of_inputs import tells_feeds, with_antennas
 from workflow.inputs.axes import AxisError, Operand
+from workflow.inputs.channels_in_files import as_in_file, counted_within, with_joint
 from workflow.inputs.coordinates import NUMBERED, number_selected
 from workflow.inputs.dimension_names import check_exchanged
 from workflow.inputs.given_axes import of_lacking, with_given
@@ -42,12 +43,14 @@ _NUMBERED_ALIKE = ("antenna", "polarization")
 class Described:
     """An input's operands: their ``headers``, and the ``coordinates`` along their axes.
 
-    ``made`` has by operand what makes it, where another workload's product or a reader does; the
-    others are datasets of an HDF5 file. ``left_out`` says of a file's path why something along an
+    ``plain`` has by name the operands that are datasets of an HDF5 file, with the axes that these
+    have (`as_in_file`), and ``made`` what makes the others: another workload's product, or a
+    reader. ``left_out`` says of a file's path why something along an
     axis is no coordinate.
     """
 
     headers: dict[str, OperandHeader]
+    plain: dict[str, Operand]
     made: dict[str, ProductOperand]
     coordinates: dict[str, Coordinate]
     left_out: dict[str, str]
@@ -77,14 +80,18 @@ def describe(
     looked through for mistakes, and long ones are without their values.
     """
     products, there = source.products(), present(source, operands)
-    plain = [one for one in there if one.name not in products and source.format == HDF5]
+    plain = {
+        one.name: as_in_file(source, one)
+        for one in there
+        if one.name not in products and source.format == HDF5
+    }
     headers: dict[str, OperandHeader] = {}
     made: dict[str, ProductOperand] = {}
     mistakes = Mistakes()
     for operand in there:
         with mistakes.kept():
-            if operand in plain:
-                headers[operand.name] = describe_operand(source, operand)
+            if operand.name in plain:
+                headers[operand.name] = describe_operand(source, plain[operand.name])
             else:
                 one = _read_otherwise(source, operand, upstream, check)
                 headers[operand.name], made[operand.name] = one.header, one
@@ -94,10 +101,12 @@ def describe(
         if source.format != HDF5 or not plain:
             coordinates = _of_lacking(source, there, made, check)
         elif plain:
-            right = [one for one in plain if one.name in headers]
-            wrong = [one for one in plain if one not in right]
+            right = [one for name, one in plain.items() if name in headers]
+            wrong = [one for name, one in plain.items() if name not in headers]
             coordinates, left_out = describe_coordinates(source, right, check=check, wrong=wrong)
+            coordinates = counted_within(coordinates)
     mistakes.raise_all()
+    headers, coordinates = with_joint(headers, coordinates, list(plain.values()), check=check)
     work_along_any = any(one.free for one in there)
     carried = {
         name: own if "column" in headers[name].map.axes else with_antennas(own)
@@ -119,7 +128,7 @@ def describe(
     _place_feed(coordinates, headers, carried)
     hold_to_one(coordinates, headers)
     number_selected(coordinates, there, headers)
-    return Described(headers, made, coordinates, left_out)
+    return Described(headers, plain, made, coordinates, left_out)
 
 
 def _as_another(known: Coordinate | None, own: Mapping[str, Coordinate]) -> dict[str, Coordinate]:

@@ -138,13 +138,27 @@ def with_merged(
     """
     if (merged := merged_channels(product, operand, source)) is None:
         return product, source
+    apart = not np.any(np.abs(np.diff(merged.within)) == 1)
+    coarse, fine = (product.axes[place] for place in (merged.coarse, merged.fine))
+    entries: Any = source.select.get(operand.name, {})
+    left = {name: entries[name] for name in entries if name not in _own(entries, (coarse, fine))}
+    select = {**source.select, operand.name: left}
+    made = joined(product, merged, apart=apart, check=check)
+    return made, source.model_copy(update={"select": select})
+
+
+def joined(product: Product, merged: Merged, *, apart: bool, check: bool) -> Product:
+    """Return an outline with the axis of channels within coarse ones in that of these.
+
+    ``apart`` says that no two neighbours within a channel are taken.
+    """
     names = product.axes
     coarse, fine = names[merged.coarse], names[merged.fine]
     shape = list(product.data.shape)
     shape[merged.coarse] = merged.length
     del shape[merged.fine]
     found = {
-        name: _along(product, merged, name, check=check)
+        name: _along(product, merged, name, apart=apart, check=check)
         if {coarse, fine} & set(one.of(name))
         else one
         for name, one in product.coordinates.items()
@@ -152,16 +166,10 @@ def with_merged(
     }
     data = blank(tuple(shape), product.data.dtype)
     kept = tuple(axis for axis in names if axis != fine)
-    entries: Any = source.select.get(operand.name, {})
-    left = {name: entries[name] for name in entries if name not in _own(entries, (coarse, fine))}
-    select = {**source.select, operand.name: left}
-    return (
-        replace(product, data=data, axes=kept, coordinates=found),
-        source.model_copy(update={"select": select}),
-    )
+    return replace(product, data=data, axes=kept, coordinates=found)
 
 
-def _along(product: Product, merged: Merged, name: str, *, check: bool) -> Coordinate:
+def _along(product: Product, merged: Merged, name: str, *, apart: bool, check: bool) -> Coordinate:
     """Return a coordinate along either axis with a value for each channel of the joint one."""
     coarse, fine = (product.axes[place] for place in (merged.coarse, merged.fine))
     one, offsets = product.coordinates[name], product.coordinates[fine]
@@ -174,7 +182,7 @@ def _along(product: Product, merged: Merged, name: str, *, check: bool) -> Coord
     if name != coarse:
         return found
     above = _for_each(offsets.values, 0, merged, of_coarse=False, check=check)
-    if not np.any(np.abs(np.diff(merged.within)) == 1):
+    if apart:
         found = replace(found, long_name=f"{one.long_name or name}, {APART}")
     elif _overlap(one, offsets, merged):
         found = replace(found, long_name=f"{one.long_name or name}, {OVERLAPPING}")

@@ -14,7 +14,7 @@ from workflow.config.file_input import FileInput
 from workflow.config.formats import HDF5
 from workflow.data import Product, Staged, blank
 from workflow.inputs.axes import Operand as Operand
-from workflow.inputs.described import describe, present
+from workflow.inputs.described import describe
 from workflow.inputs.file_array import FileArray
 from workflow.inputs.hdf5_operands import never_written, read_operand, source_checksum
 from workflow.inputs.input_operand import OperandHeader
@@ -71,8 +71,10 @@ def staged(
     found = describe(source, operands, outlines, check=False)
     products = source.products()
     attributes = provenance(source)  # which forks this process, while it is small
-    plain = [one for one in present(source, operands) if one.name not in found.made]
-    data = {operand.name: read_operand(source, operand) for operand in plain}
+    data = {
+        name: read_operand(source, one).reshape(found.headers[name].shape)
+        for name, one in found.plain.items()
+    }
     nan = {name: make_zero(one) for name, one in data.items()} if source.flagged == "zero" else {}
     readers = {name: reader_of(source, name) for name in found.made if name not in products}
     named = {operand.name: operand for operand in operands}
@@ -86,7 +88,7 @@ def staged(
     }
     attributes["nonfinite"] = count_all(data)
     attributes["nonfinite"] |= {name: count_stretches(one) for name, one in drawn.items()}
-    never = {one.name: never_written(source, one) for one in plain}
+    never = {name: never_written(source, one) for name, one in found.plain.items()}
     attributes |= lacking(readers, never, found.left_out, nan)
     if upstream:
         attributes["products"] = {name: source_checksum(path) for name, path in upstream.items()}
