@@ -151,11 +151,17 @@ PLACED: dict[str, Any] = {
     name: {"values": values, "units": "m", "axis": "antenna"}
     for name, values in (("east", [0.0, 30.0, 0.0, 9.0]), ("north", [0.0, 0.0, 30.0, 9.0]))
 }
+TURNED: dict[str, Any] = {
+    name: {**one, "values": [one["values"][n] for n in (1, 0, 2, 3)]}
+    for name, one in PLACED.items()
+}
 OTHERS = [  # of antennas that weights are made of, and of samples; where these stand; the mistake
     ("0:2", "0:2", PLACED, ""), ("0:2", "2:4", {}, "along antenna, 2 to 3, got 0 to 1; select"),
     ([1, 0], "0:2", {}, "along antenna, 0 to 1, got 1 to 0; select"),
     ([1, 0, 2, 3], ":", PLACED, "weights: antenna 1 must stand where that of samples does, 30 m "
      "east, 0 m north of the first, got -30 m east, 0 m north; select the same antennas"),
+    ([1, 0, 2, 3], ":", TURNED, ""),
+    ([1, 0, 2, 3], ":", {}, "along antenna, 0 to 3, got 1 to 3; select"),
 ]  # fmt: skip
 
 

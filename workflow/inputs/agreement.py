@@ -35,24 +35,25 @@ def check_agrees(operand: str, name: str, known: Coordinate, carried: Coordinate
 
 
 def check_numbers(
-    operand: str, axis: str, carried: Coordinate, others: Sequence[OperandHeader]
-) -> None:
+    operand: str, axis: str, carried: Coordinate, others: Sequence[OperandHeader],
+    *, whole: bool = True,
+) -> None:  # fmt: skip
     """Raise InputError where others have other antennas or feeds than a product, by number.
 
     Numbers of entries tell nothing of most axes. Coordinates of a product's antennas and feed
     without names belong to the voltages that it is made of, and weights of other ones would be
     multiplied with the samples. Nothing else is known of the axis in ``others``, which are datasets
-    and products. Of a whole axis the same numbers in another order are others; a part may be all
-    that a file has.
+    and products. Of a ``whole`` axis the same numbers in another order are others; a part may be
+    all that a file has.
     """
     if carried.values.dtype.kind not in "iu":
         return
     for each in others:
         taken = each.numbers.get(axis)
         indices = None if taken is None else taken.indices
-        if taken is None and axis in each.map.axes:
-            whole = np.arange(each.shape[each.map.axes.index(axis)])
-            indices = whole if np.array_equal(np.sort(carried.values), whole) else None
+        if whole and taken is None and axis in each.map.axes:
+            all_of_it = np.arange(each.shape[each.map.axes.index(axis)])
+            indices = all_of_it if np.array_equal(np.sort(carried.values), all_of_it) else None
         if indices is not None:
             check_agrees(operand, axis, Coordinate(indices), carried)
 

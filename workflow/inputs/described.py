@@ -112,13 +112,16 @@ def describe(
         name: own if "column" in headers[name].map.axes else with_antennas(own)
         for name, own in [(name, one.coordinates()) for name, one in made.items()]
     }  # of covariances, whose columns are antennas too, their kinds look at both
+    placed = any("east" in there for there in (coordinates, *carried.values()))
     for name, own in carried.items():
+        placed_too = placed and "antenna_position" in made[name].product.coordinates
         for axis in _NUMBERED_ALIKE:
             if axis in own and not (axis in coordinates or f"{axis}_name" in own):
                 others = [
                     key for key in headers if axis not in carried.get(key, {}) and key != name
                 ]
-                check_numbers(name, axis, own[axis], [headers[key] for key in others])
+                whole = axis != "antenna" or not placed_too  # places tell which antennas they are
+                check_numbers(name, axis, own[axis], [headers[key] for key in others], whole=whole)
         if not work_along_any:
             own = _as_another(coordinates.get("frequency"), own)
         _carry(coordinates, source, name, own)
