@@ -106,7 +106,7 @@ def limited(problem: HerkProblem, function: Steps, *, is_matched: bool = False) 
         return function
     if _is_threaded(problem) or is_shared(problem) or dotted(problem):
         return function
-    return partial(numpy_on_one_core, function)
+    return numpy_on_one_core.limit(function)
 
 
 def _each_by_herk(problem: HerkProblem) -> Steps:

@@ -56,7 +56,7 @@ class OneCore:
                 )
             except AttributeError:
                 continue
-            put.argtypes, put.restype = [ctypes.c_int], None
+            put.restype = None
             return _Threads(get, put) if parallel() == _OWN_THREADS else None
         return None
 
@@ -64,21 +64,29 @@ class OneCore:
         """Return whether calls change how many threads the library takes."""
         return self.threads is not None
 
-    def __call__(self, function: Callable[..., _Found], *arguments: Any, **options: Any) -> _Found:
-        """Return what a function returns, in which the library takes one core."""
+    def __call__(self, function: Callable[..., _Found], *arguments: Any) -> _Found:
+        """Return ``function(*arguments)``, in which the library takes one core."""
+        return self.limit(function)(*arguments)
+
+    def limit(self, function: Callable[..., _Found]) -> Callable[..., _Found]:
+        """Return a function in which the library takes one core, for calls of some 10 us."""
         threads = self.threads
         if threads is None:
-            return function(*arguments, **options)
-        call = object()
-        try:
-            self.calls.begin(call, threads)
-            return function(*arguments, **options)
-        finally:
+            return function
+
+        def limited(*arguments: Any, **options: Any) -> _Found:
+            call = object()
             try:
-                self.calls.end(call, threads)
-            except BaseException:  # Ctrl-C, before it was done
-                self.calls.end(call, threads)
-                raise
+                self.calls.begin(call, threads)
+                return function(*arguments, **options)
+            finally:
+                try:
+                    self.calls.end(call, threads)
+                except BaseException:  # Ctrl-C, before it was done
+                    self.calls.end(call, threads)
+                    raise
+
+        return limited
 
     def _after_fork(self) -> None:
         """Forget the calls of the parent's other threads, which a child of fork does not have."""
