@@ -154,7 +154,8 @@ def _sizes(chain: tuple[str, ...]) -> WorkloadSizes:
     pieces = pieces_of(workload, outline)
     automatic = workload.case.precision == "auto"
     chosen = precisions if automatic else [any_precision(workload.case.precision)]
-    product = max(written_bytes(workload, outline, precision) for precision in chosen)
+    written = max(written_bytes(workload, outline, precision) for precision in chosen)
+    product = workload.product_bytes(outline, written)
     staged = sum(data.nbytes for data in outline.operands.values())
     in_fp64 = of_peers or any(one.output == "complex128" for one in precisions)
     return WorkloadSizes(
@@ -162,7 +163,7 @@ def _sizes(chain: tuple[str, ...]) -> WorkloadSizes:
         sum(coordinate.values.nbytes for coordinate in outline.coordinates.values()),
         sum(results) + sum(of_peers),
         product * (2 if workload.case.is_exported else 1),
-        sizes(workload, outline).in_and_out if in_fp64 else staged + product,
+        sizes(workload, outline).in_and_out if in_fp64 else staged + written,
         workload.run_copies(outline),
         pieces.bytes,
         pieces.axis is None,

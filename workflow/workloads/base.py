@@ -164,6 +164,10 @@ class Workload(ABC):
         """
         return 0
 
+    def product_bytes(self, outline: Staged, written: int) -> int:
+        """Return the bytes of a product's data, of which the result has ``written`` bytes."""
+        return written
+
     def coordinate_bytes(self, outline: Staged) -> int:
         """Return the bytes of a product's coordinates, which the outline does not make.
 

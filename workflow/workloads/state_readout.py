@@ -152,6 +152,17 @@ class StateReadout(Statevector):
         """See `Workload.product_outline`; of counts an upper bound."""
         return self.product(outline, blank(self.result_shape(outline), np.float64))
 
+    def product_bytes(self, outline: Staged, written: int) -> int:
+        """See `Workload.product_bytes`; of counts by outcome, a text of w bits in 32 + w bytes."""
+        if self.case.shots is None:
+            return written
+        found = self.product_outline(outline)
+        arrays = [found.data, *(one.values for one in found.coordinates.values())]
+        texts = sum(
+            (32 - one.itemsize * 3 // 4) * one.size for one in arrays if one.dtype.kind == "U"
+        )
+        return sum(one.nbytes for one in arrays) + texts
+
     def shape(self, staged: Staged, precision: Precision) -> Shape:
         """Return the work of the evolution, and of one more pass that reads the state."""
         found = super().shape(staged, precision)

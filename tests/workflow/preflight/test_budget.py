@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from argand.device import cpu
+from test_shards import Pipeline
 
 from workflow.config.mistakes import StudyError
 from workflow.preflight import budget
@@ -237,6 +238,21 @@ def test_answers_of_a_state_take_no_disk_of_its_size(machine: dict[str, int]) ->
     assert disk["y"]["run"] == 2 * 1000 * 8
     assert disk["z"]["run"] == 768 << 20
     check_study(study_of(x={**state, "observables": ["Z" * 25]}))
+
+
+def test_counts_take_the_disk_of_their_outcomes(machine: dict[str, int], tmp_path: Path) -> None:
+    """They were counted as one number a shot, also beside texts of bits."""
+    few = {"kind": "statevector", "circuit": {"name": "ghz", "qubits": 3}, "shots": 10_000_000}
+    study = study_of(x={**few, "baselines": "none"})
+    assert budget.disk_of(study, "x")["deliver"] == 8 * (8 + 8)
+    text = 'OPENQASM 2.0; include "qelib1.inc"; qreg q[14]; creg c[14]; h q; measure q -> c;'
+    (tmp_path / "c.qasm").write_text(text)
+    many = {"kind": "statevector", "circuit": {"file": str(tmp_path / "c.qasm")}}
+    study = study_of(x={**many, "precisions": ["fp64"], "shots": 400_000, "baselines": "none"})
+    pipeline = Pipeline(tmp_path / "x", study.workload("x"), [])
+    pipeline.whole()
+    foretold = budget.disk_of(study, "x")["deliver"]
+    assert pipeline.product.stat().st_size == pytest.approx(foretold, rel=0.1)
 
 
 def test_operands_that_fill_the_disk_are_refused_before_one_is_written(
