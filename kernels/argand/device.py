@@ -179,17 +179,12 @@ def gpu(index: int) -> Device:
     found = cupy.cuda.runtime.getDeviceProperties(index)
     version = cupy.cuda.runtime.driverGetVersion()
     return Device(
-        "cuda",
-        found["name"].decode(),
-        index,
-        arch_for(10 * found["major"] + found["minor"]),
-        found["multiProcessorCount"],
-        found["totalGlobalMem"],
-        found["l2CacheSize"],
-        f"CUDA {version // 1000}.{version % 1000 // 10}",
-        bytes(found["uuid"]).hex() if "uuid" in found else "",
-        _memory_rate(index),
-    )
+        backend="cuda", name=found["name"].decode(), index=index,
+        arch=arch_for(10 * found["major"] + found["minor"]), cores=found["multiProcessorCount"],
+        memory_bytes=found["totalGlobalMem"], cache_bytes=found["l2CacheSize"],
+        driver=f"CUDA {version // 1000}.{version % 1000 // 10}",
+        uuid=bytes(found["uuid"]).hex() if "uuid" in found else "", memory_rate=_memory_rate(index),
+    )  # fmt: skip
 
 
 _MEMORY_CLOCK_RATE, _MEMORY_BUS_WIDTH = 36, 37

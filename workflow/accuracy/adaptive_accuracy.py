@@ -99,8 +99,9 @@ def adaptive_reference(covariances: Array, weights: Array, loading: float) -> Ad
     moduli = np.abs(given).mean(axis=0)
     parts = np.maximum(np.abs(given.real), np.abs(given.imag))
     return AdaptiveReference(
-        r, plain, c, w, x_norm, inverse, norm_along(moduli, (-2, -1)),
-        parts.max(axis=(0, 2, 3), initial=0), len(given),
+        r=r, plain=plain, c=c, w=w, x_norm=x_norm, inverse=inverse,
+        size=norm_along(moduli, (-2, -1)), largest=parts.max(axis=(0, 2, 3), initial=0),
+        times=len(given),
     )  # fmt: skip
 
 

@@ -38,8 +38,9 @@ def hermitian_reference(
     with np.errstate(all="ignore"):
         for_each(fill, range(batch))
     return ProductReference(
-        x, np.conj(np.swapaxes(x, -1, -2)), None, 1, 0, batch_shape, np.arange(batch * n),
-        values.reshape(-1, n), magnitude.reshape(-1, n), False, seed,
+        a=x, b=np.conj(np.swapaxes(x, -1, -2)), c=None, alpha=1, beta=0, batch_shape=batch_shape,
+        rows=np.arange(batch * n), values=values.reshape(-1, n), magnitude=magnitude.reshape(-1, n),
+        sampled=False, seed=seed,
     )  # fmt: skip
 
 

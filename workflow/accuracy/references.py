@@ -158,9 +158,10 @@ def product_reference(
     affordable = min(flop_budget / (8 * max(n * k, 1)), MAX_ELEMENTS / max(n, 1))
     rows = sample_rows(total, max(4, int(affordable)), seed)
     found = ProductReference(
-        a, b, np.asarray(c) if c is not None and beta != 0 else None, complex(alpha),
-        complex(beta), batch_shape, rows, np.zeros((len(rows), n), complex),
-        np.zeros((len(rows), n)), len(rows) < total, seed,
+        a=a, b=b, c=np.asarray(c) if c is not None and beta != 0 else None, alpha=complex(alpha),
+        beta=complex(beta), batch_shape=batch_shape, rows=rows,
+        values=np.zeros((len(rows), n), complex), magnitude=np.zeros((len(rows), n)),
+        sampled=len(rows) < total, seed=seed,
     )  # fmt: skip
     with np.errstate(all="ignore"):
         for_each(partial(_fill, found), _parts(found))

@@ -159,16 +159,13 @@ def _sizes(chain: tuple[str, ...]) -> WorkloadSizes:
     staged = sum(data.nbytes for data in outline.operands.values())
     in_fp64 = of_peers or any(one.output == "complex128" for one in precisions)
     return WorkloadSizes(
-        staged,
-        sum(coordinate.values.nbytes for coordinate in outline.coordinates.values()),
-        sum(results) + sum(of_peers),
-        product * (2 if workload.case.is_exported else 1),
-        sizes(workload, outline).in_and_out if in_fp64 else staged + written,
-        workload.run_copies(outline),
-        pieces.bytes,
-        pieces.axis is None,
-        workload.shape(outline, get_precision("fp64")).flops,
-    )
+        staged=staged,
+        coordinates=sum(coordinate.values.nbytes for coordinate in outline.coordinates.values()),
+        run=sum(results) + sum(of_peers), product=product * (2 if workload.case.is_exported else 1),
+        computed=sizes(workload, outline).in_and_out if in_fp64 else staged + written,
+        copies=workload.run_copies(outline), verified=pieces.bytes, whole=pieces.axis is None,
+        flops=workload.shape(outline, get_precision("fp64")).flops,
+    )  # fmt: skip
 
 
 def _precisions(workload: Workload) -> list[Precision]:

@@ -216,7 +216,8 @@ def _sizes(chain: tuple[str, ...]) -> _Sizes:
     shape, work = workload.shape(staged, get_precision("fp64")), workload.other_work(staged)
     found, piece = sizes(workload, staged), pieces_of(workload, staged).bytes
     return _Sizes(
-        type(workload), float(found.volume), float(found.result), float(piece),
-        workload.run_copies(staged), shape.flops, shape.bytes_moved,
-        other_seconds(work, peer=False), other_seconds(work, peer=True),
+        kind=type(workload), volume=float(found.volume), result=float(found.result),
+        piece=float(piece), copies=workload.run_copies(staged), flops=shape.flops,
+        moved=shape.bytes_moved, ours=other_seconds(work, peer=False),
+        theirs=other_seconds(work, peer=True),
     )  # fmt: skip

@@ -95,10 +95,11 @@ def _answer(
     peer = best_baseline(record, records)
     speedup, low, high = (None, None, None) if peer is None else speedup_over(peer, record)
     return Answer(
-        name, kind, record.precision, record.time_us_p50, speedup, low, high,
-        "" if peer is None else f"{peer.implementation} {peer.precision}",
-        _measured(record), record.rel_frobenius, record.bound,
-        f"{_proof(record)}; {_speed(speedup, low, high, peer)}", record.verified,
+        workload=name, kind=kind, precision=record.precision, time_us=record.time_us_p50,
+        speedup=speedup, speedup_low=low, speedup_high=high,
+        peer="" if peer is None else f"{peer.implementation} {peer.precision}",
+        measures=_measured(record), error=record.rel_frobenius, bound=record.bound,
+        verdict=f"{_proof(record)}; {_speed(speedup, low, high, peer)}", verified=record.verified,
     )  # fmt: skip
 
 

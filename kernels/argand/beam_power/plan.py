@@ -136,8 +136,9 @@ def choose_plan(
     warp_rows = min(next(fitting, widest), widest)
     for stages in (4, 3, 2):
         plan = BeamPowerPlan(
-            samples, polarizations, group, 4, warp_rows, row_tiles, blocks, stages, aligned
-        )
+            samples=samples, polarizations=polarizations, group=group, warps=4, warp_rows=warp_rows,
+            row_tiles=row_tiles, blocks=blocks, stages=stages, aligned=aligned,
+        )  # fmt: skip
         if blocks * (plan.shared_bytes + RESERVED_BYTES) <= arch.shared_bytes:
             return plan
     return plan

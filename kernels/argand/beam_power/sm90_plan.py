@@ -154,8 +154,9 @@ def choose_wgmma_plan(
             continue
         for stages in _depths(width, blocks):
             plan = WgmmaBeamPowerPlan(
-                samples, group, width, warpgroups, blocks, stages, aligned, polarizations, promoted,
-                weight_stages,
+                samples=samples, group=group, beams=width, warpgroups=warpgroups, blocks=blocks,
+                stages=stages, aligned=aligned, polarizations=polarizations, promoted=promoted,
+                weight_stages=weight_stages,
             )  # fmt: skip
             if is_legal(check_wgmma_plan, plan, precision, antennas, arch):
                 return plan

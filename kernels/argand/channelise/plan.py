@@ -170,8 +170,9 @@ def _plans(
                 room = min(spectra, numbers // share // (points * groups))
                 for batch in range(room, 0, -1):
                     yield ChannelisePlan(
-                        points, taps, phases, frames, real, (first, second, last), batch,
-                        threads, groups, blocks * share,
+                        points=points, taps=taps, phases=phases, frames=frames, real=real,
+                        radices=(first, second, last), batch=batch, threads=threads, groups=groups,
+                        blocks=blocks * share,
                     )  # fmt: skip
 
 

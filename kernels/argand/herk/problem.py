@@ -77,8 +77,9 @@ class HerkProblem:
         """The product of A and A^H whose lower triangle is this problem's result."""
         assert self.precision is not None
         return GemmProblem(
-            self.batch_shape, self.n, self.n, self.k, self.op, self.other_op, complex(self.alpha),
-            complex(self.beta), self.precision, self.precision.output, kernels=self.kernels,
+            batch_shape=self.batch_shape, m=self.n, n=self.n, k=self.k, op_a=self.op,
+            op_b=self.other_op, alpha=complex(self.alpha), beta=complex(self.beta),
+            precision=self.precision, output=self.precision.output, kernels=self.kernels,
             triangle=True, mirror=self.form == "full",
         )  # fmt: skip
 
@@ -122,8 +123,8 @@ def herk_problem(
             raise ValueError(f"{name} must be real, as C is Hermitian, got {value}")
         check_scalar(name, value.real, dtype)
     problem = HerkProblem(
-        tuple(shape[:-2]), n, k, op, scalars["alpha"].real, scalars["beta"].real, precision, dtype,
-        form, kernels,
+        batch_shape=tuple(shape[:-2]), n=n, k=k, op=op, alpha=scalars["alpha"].real,
+        beta=scalars["beta"].real, precision=precision, dtype=dtype, form=form, kernels=kernels,
     )  # fmt: skip
     check_c(beta, c_shape, problem.shape)
     return problem

@@ -127,8 +127,8 @@ def spectrum_problem(
         )
     check_one_of("detrend", detrend, DETRENDS, or_none=True)
     return SpectrumProblem(
-        shape[:-1], shape[-1], length, overlap, average, real, onesided, precision, detrend,
-        conjugate,
+        leading=shape[:-1], samples=shape[-1], length=length, overlap=overlap, average=average,
+        real=real, onesided=onesided, precision=precision, detrend=detrend, conjugate=conjugate,
     )  # fmt: skip
 
 

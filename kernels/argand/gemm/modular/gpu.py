@@ -89,11 +89,12 @@ def _solve(call: ModularCall, a: Any, b: Any, c: Any, target: Any) -> _Product:
         addend = None if addend is None else addend.transposed
     prepared_launch = launch_for(
         ModularProblem(
-            str(a.dtype), call.moduli, problem.batch, left.layout, right.layout,
-            None if addend is None else addend.layout, result.layout,
-            left.conjugated, right.conjugated,
-            complex(problem.alpha), complex(problem.beta), call.family,
-            ("column" if swapped else "row") if call.check else None, left.packed, right.packed,
+            dtype=str(a.dtype), count=call.moduli, batch=problem.batch, a=left.layout,
+            b=right.layout, c=None if addend is None else addend.layout, out=result.layout,
+            conjugate_a=left.conjugated, conjugate_b=right.conjugated, alpha=complex(problem.alpha),
+            beta=complex(problem.beta), family=call.family,
+            proved=("column" if swapped else "row") if call.check else None, a_packed=left.packed,
+            b_packed=right.packed,
         ),
         gpu(cupy.cuda.Device().id), allowed_workspace(),
     )  # fmt: skip

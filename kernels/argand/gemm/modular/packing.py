@@ -69,8 +69,9 @@ def pack(x: Any, op: Op, count: int, side: Side) -> PackedPlanes:
         if 0 in x.shape:
             return PackedPlanes(cupy.empty(1, cupy.uint8), kept, dtype, batch_shape, form, 0)
         problem = ModularProblem(
-            dtype, count, batch, layout, layout, None, layout, op == "C", op == "C", 1, 0
-        )
+            dtype=dtype, count=count, batch=batch, a=layout, b=layout, c=None, out=layout,
+            conjugate_a=op == "C", conjugate_b=op == "C", alpha=1, beta=0,
+        )  # fmt: skip
         stored = layout.rows if side == "a" else -(-layout.rows // COLUMN_BLOCK) * COLUMN_BLOCK
         sizes = [planes_bytes(count, stored, problem.pitch, batches)]
 
