@@ -117,7 +117,9 @@ def mimo_reference(
         except linalg.LinAlgError:
             continue
         least[index] = max(0.0, float(np.linalg.eigvalsh(g[index])[0]))
-    return MimoReference(h, y, g, b, x, least, ratios, sent, order, load)
+    return MimoReference(
+        h=h, y=y, g=g, b=b, x=x, least=least, ratios=ratios, sent=sent, order=order, load=load,
+    )  # fmt: skip
 
 
 def assess_mimo(

@@ -96,7 +96,10 @@ def solution_reference(a: Array, b: Array, expected: Array | None = None) -> Sol
     x, x_error = np.full(shape, np.nan, complex), np.full(shape, np.inf)
     inverse, errors = np.zeros(a.shape), np.full(len(a), np.inf)
     singular = np.zeros(len(a), bool)
-    found = SolutionReference(a, b, x, x_error, inverse, errors, singular, expected)
+    found = SolutionReference(
+        a=a, b=b, x=x, x_error=x_error, inverse=inverse, inverse_error=errors, singular=singular,
+        expected=expected,
+    )  # fmt: skip
     with np.errstate(all="ignore"):
         for own, matrix in enumerate(a):
             wide = matrix.astype(complex, copy=False)

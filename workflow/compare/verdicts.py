@@ -108,8 +108,9 @@ def _compared(key: Key, before: Row | None, after: Row | None, margins: Margins)
     words = [word for word in (speed, accuracy) if word not in ("", "same")]
     verdict = ", ".join(words) or "same"
     return Compared(
-        key, verdict, _lacking(time, before, after), time, error, before, after,
-        key[1] == OURS and bool({"slower", "less accurate"} & {speed, accuracy}),
+        key=key, verdict=verdict, reason=_lacking(time, before, after), time=time,
+        error_ratio=error, before=before, after=after,
+        regression=key[1] == OURS and bool({"slower", "less accurate"} & {speed, accuracy}),
     )  # fmt: skip
 
 
@@ -154,7 +155,10 @@ def _unverified(key: Key, before: Row, after: Row) -> Compared:
     """Compare two rows, at least one of them not verified."""
     if before.verified:
         lost, why = "no longer verified", after.reason
-        return Compared(key, lost, why, None, None, before, after, key[1] == OURS)
+        return Compared(
+            key=key, verdict=lost, reason=why, time=None, error_ratio=None, before=before,
+            after=after, regression=key[1] == OURS,
+        )  # fmt: skip
     if after.verified:
         return Compared(key, "now verified", before.reason, None, None, before, after)
     why = f"verified in neither: {after.reason}"

@@ -103,7 +103,10 @@ def _recording(files: tuple[Path, ...], states: tuple[FileState, ...], zeros: bo
     if not packets and len(ordered) > 1:
         packets = ordered[1].span.packet - span.packet
     first, end = _placed(files, ordered, packets, zeros)
-    return Recording(files, states, scan.header, scan.layout, tuple(ordered), first, end, packets)
+    return Recording(
+        files=files, states=states, header=scan.header, layout=scan.layout, blocks=tuple(ordered),
+        first=first, end=end, packets=packets,
+    )  # fmt: skip
 
 
 class _Scan:

@@ -99,9 +99,9 @@ def _header(product: Product) -> _Header:
             places[:, axis] = _in_base(known, name)[:elements]
     first, second = np.triu_indices(elements)
     return _Header(
-        first, second, _in_base(known, "integration"),
-        _in_base(known, "integration_time"), _in_base(known, "frequency"), places,
-        np.asarray(known["input_antenna"].values[:elements]), feeds,
+        first=first, second=second, seconds=_in_base(known, "integration"),
+        lengths=_in_base(known, "integration_time"), frequency=_in_base(known, "frequency"),
+        places=places, antennas=np.asarray(known["input_antenna"].values[:elements]), feeds=feeds,
     )  # fmt: skip
 
 

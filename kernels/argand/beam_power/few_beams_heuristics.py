@@ -157,8 +157,9 @@ def _plans(
         if parts > 1 and problem.antennas < parts * _MIN_ANTENNAS:
             continue
         plan = FewBeamsPlan(
-            width, parts, unroll, 1, samples, problem.polarizations, warps, lane_times
-        )
+            beams=width, parts=parts, unroll=unroll, blocks=1, samples=samples,
+            polarizations=problem.polarizations, warps=warps, lane_times=lane_times,
+        )  # fmt: skip
         plan = replace(plan, blocks=_blocks(plan, problem.antennas, arch))
         held = plan.blocks and _held(plan) >= 0.5
         if held and is_legal(check_few_beams_plan, plan, problem.antennas, arch):

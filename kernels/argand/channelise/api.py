@@ -100,8 +100,9 @@ def channelise(
     fraction = oversampling_of(oversampling, channels)
     *leading, samples = x.shape
     problem = ChanneliseProblem(
-        tuple(leading), samples, channels, taps, fraction, real, row,
-        are_conjugate(conjugate, real=real),
+        leading=tuple(leading), samples=samples, channels=channels, taps=taps,
+        oversampling=fraction, real=real, precision=row,
+        conjugate=are_conjugate(conjugate, real=real),
     )  # fmt: skip
     check_written(out, problem.shape, problem.dtype)
     coefficients = prototype(window, channels, taps)

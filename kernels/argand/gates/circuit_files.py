@@ -69,8 +69,8 @@ def _plan_of(content: dict[str, Any]) -> CircuitPlan:
         raise ValueError(f"a tile of other qubits than 0 to {qubits - 1}")
     precision = get_precision(content["precision"], content["rounding"])
     return CircuitPlan(
-        qubits, precision, int(content["width"]), passes, forms, groups, seconds,
-        bool(content["measured"]),
+        qubits=qubits, precision=precision, width=int(content["width"]), passes=passes, forms=forms,
+        groups=groups, seconds=seconds, measured=bool(content["measured"]),
     )  # fmt: skip
 
 

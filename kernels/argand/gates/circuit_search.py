@@ -234,8 +234,9 @@ class CircuitSearch:
             for group, members in zip(groups, in_groups(groups), strict=True)
         ]
         return CircuitPlan(
-            self.qubits, self.precision, width, tuple(passes), tuple(forms), tuple(groups),
-            tuple(seconds), self.costs.measured,
+            qubits=self.qubits, precision=self.precision, width=width, passes=tuple(passes),
+            forms=tuple(forms), groups=tuple(groups), seconds=tuple(seconds),
+            measured=self.costs.measured,
         )  # fmt: skip
 
 

@@ -137,8 +137,10 @@ def gemm_problem(
         ) from None
     row = get_precision(precision, rounding, exact=True)
     problem = GemmProblem(
-        batch_shape, m, n, k, op_a, op_b, as_number(alpha, "alpha"), as_number(beta, "beta"), row,
-        row.output if output is None else output, a_format, b_format, kernels,
+        batch_shape=batch_shape, m=m, n=n, k=k, op_a=op_a, op_b=op_b,
+        alpha=as_number(alpha, "alpha"), beta=as_number(beta, "beta"), precision=row,
+        output=row.output if output is None else output, a_format=a_format, b_format=b_format,
+        kernels=kernels,
     )  # fmt: skip
     check_c(beta, c_shape, problem.shape)
     check_scalars(problem, row.output)

@@ -126,8 +126,8 @@ def solve_problem(
         # LAPACK's and cuSOLVER's own updates are fp64 and fp32: they factor the whole matrix.
         block = max(n, 1) if row.exact_operands else BLOCK[backend]
     return SolveProblem(
-        n, math.prod(shape_b[1:]), dtype, _working(dtype, row), precision, fallback, block,
-        panel or block,
+        n=n, columns=math.prod(shape_b[1:]), dtype=dtype, working=_working(dtype, row),
+        precision=precision, fallback=fallback, block=block, panel=panel or block,
     )  # fmt: skip
 
 

@@ -212,8 +212,9 @@ def _pieces(
         corners.sort(key=lambda corner: corner[1])
     return [
         Piece(
-            first, min(products, problem.batch - first), row, min(row_step, rows - row),
-            column, min(column_step, columns - column), k_parts, plane_groups,
+            first_product=first, products=min(products, problem.batch - first), first_row=row,
+            rows=min(row_step, rows - row), first_column=column,
+            columns=min(column_step, columns - column), k_parts=k_parts, plane_groups=plane_groups,
         )
         for first in range(0, problem.batch, products)
         for row, column in corners

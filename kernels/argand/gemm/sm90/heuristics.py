@@ -135,7 +135,8 @@ def _product(choice: GemmChoice, question: Question, sm_count: int, memory: floa
     plan = plan if whole_sectors else plan.with_shared_columns(columns, k)
     x, y = (b, a) if choice.swapped else (a, b)
     return _Product(
-        choice, plan, question, sm_count, memory * _MEMORY_BYTES, rows, columns, x, y,
+        choice=choice, plan=plan, question=question, sm_count=sm_count,
+        memory_bytes=memory * _MEMORY_BYTES, rows=rows, columns=columns, x=x, y=y,
         tiles=slices * turned.tiles(plan.block_m, plan.tile_stride_n),
         num_k_tiles=-(-k // (plan.block_k * slices * plan.cluster)),
     )  # fmt: skip
