@@ -85,6 +85,13 @@ def check_quantity(key: str, name: str, units: str) -> None:
         raise InputError(f"{key} must be in one of {list(FACTORS[base])}, got {units!r}")
 
 
+def is_same_quantity(one: str, other: str) -> bool:
+    """Return whether two units convert, or ``one`` counts samples of a rate that is not known."""
+    if one == other or not one or any({one, other} <= set(known) for known in FACTORS.values()):
+        return True
+    return one == "cycles/sample" and (other in FACTORS["Hz"] or other.startswith("1/"))
+
+
 def check_place(key: str, axis: str, own: str, units: str) -> None:
     """Raise InputError where its place makes an axis one of another quantity, as bins times."""
     try:

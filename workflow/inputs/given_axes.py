@@ -11,11 +11,12 @@ from workflow.config.coordinate import STEPS, ListedCoordinate, RegularCoordinat
 from workflow.config.file_input import FileInput
 from workflow.data import REVERSED, Coordinate, Product, is_blank
 from workflow.files.input_error import InputError
-from workflow.files.units import BASES, check_quantity, parted
+from workflow.files.units import BASES, check_quantity, is_same_quantity, parted
 from workflow.inputs.agreement import ends_in_words
 from workflow.inputs.coordinate_units import WITH_UNITS, as_selected, dates_as_times, of_one_entry
 from workflow.inputs.dates import from_the_first
 from workflow.inputs.equal_steps import given_coordinate, is_uneven, whole_axis
+from workflow.inputs.selected_offsets import without_upper
 
 
 def with_given(
@@ -127,7 +128,11 @@ def _of_axis(
             f"{{values: [...], units: {BASES[operand_axis(name)]}}}"
         )
     check_quantity(key, name, units)
-    long_name = said.long_name if said is not None else name
+    long_name = name
+    if said is not None and is_same_quantity(said.units, units):
+        long_name = said.long_name
+        if _first(of) != 0:  # frequencies of a transform's upper half count on from 0
+            long_name = without_upper(long_name)
     if given.values.size > 1 and given.values[0] < given.values[-1]:  # other than the file says
         for end in REVERSED:
             long_name = long_name.removesuffix(f", {end}")
@@ -136,6 +141,13 @@ def _of_axis(
         return given
     given, date = from_the_first(given, date)
     return replace(given, long_name=f"{name} since {date}")
+
+
+def _first(of: Any) -> Any:
+    """Return the first value of equal steps, or of a list of values."""
+    if isinstance(of, RegularCoordinate):
+        return of.start
+    return (of.values if isinstance(of, ListedCoordinate) else of)[0]
 
 
 def _along(

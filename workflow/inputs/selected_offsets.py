@@ -98,7 +98,12 @@ def of_one_half(one: Coordinate, taken: PickedAxis) -> Coordinate:
             return one
         if int(np.max(indices)) >= lower:
             values = values - (values[-1] + values[1])
-    return replace(one, values=values, long_name=_UPPER.sub("", one.long_name))
+    return replace(one, values=values, long_name=without_upper(one.long_name))
+
+
+def without_upper(long_name: str) -> str:
+    """Return a long name without what it says of the upper half of an axis (`OF_UPPER`)."""
+    return _UPPER.sub("", long_name)
 
 
 def raised(one: Coordinate, offset: Coordinate) -> Array:

@@ -67,6 +67,32 @@ def test_an_axis_that_a_product_lacks_may_be_said() -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "given", "ends"),
+    [
+        ("range", {"start": 0, "step_m": 2}, (10, 14)),
+        ("range", {"values": [*range(8)], "units": "km"}, (5, 7)),
+        ("frequency", {"start": 0, "step_hz": 2}, (-6, -2)),
+        ("frequency", {"start": 100, "step_hz": 2}, (110, 114)),
+    ],
+)
+def test_what_stands_in_place_of_frequencies_keeps_its_values(
+    name: str, given: dict[str, Any], ends: tuple[int, int]
+) -> None:
+    """Ranges of beats in the upper half of a transform were taken for frequencies below 0."""
+    again = {"kind": "dft", "axis": "batch", "input": {
+        "samples": {"workload": "spectra"}, "axes": {"samples": ["batch", name]},
+        "coordinates": {name: {**given, "replace": True}}, "select": {"samples": {name: "5:8"}},
+    }}  # fmt: skip
+    study = study_of({"spectra": {"kind": "dft", "length": 8, "batch": 3}, "again": again})
+    check_study(study)
+    made = study.workload("spectra")
+    staged = study.workload("again").outline({"spectra": made.product_outline(made.outline())})
+    found = staged.coordinates[name]
+    assert (found.values[0], found.values[-1]) == ends
+    assert "upper half" not in found.long_name
+
+
+@pytest.mark.parametrize(
     ("coordinates", "said"),
     [
         ({"frequency": {"start": 1, "step_hz": 1}}, "frequency: the product says it already; "),
