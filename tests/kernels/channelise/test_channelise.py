@@ -13,7 +13,7 @@ from argand.channelise import api, cpu
 from argand.runtime.cpu.numpy_calls import NumpyCalls
 from scipy import signal
 
-from tests.kernels.channelise.banks import Bank, bank
+from tests.kernels.channelise.banks import bank
 
 BANKS = {
     "two channels": bank(2, 1, 5),
@@ -213,10 +213,3 @@ def test_a_result_that_overlaps_the_samples_is_refused() -> None:
     wide = np.zeros((8, 16), "c8")[:, ::2]
     with pytest.raises(ValueError, match="out must be C-contiguous"):
         channelise(x, 8, 1, out=wide)
-
-
-def test_a_bank_is_made_of_its_options() -> None:
-    """Integer pairs differ from real integers by their last axis of 2."""
-    assert BANKS["int8 pairs"].pairs
-    assert not BANKS["real int8"].pairs
-    assert isinstance(BANKS["real"], Bank)

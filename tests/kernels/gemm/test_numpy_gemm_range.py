@@ -68,23 +68,6 @@ def test_the_splits_are_of_fp32_class_and_one_term_is_not():
 
 
 @pytest.mark.parametrize("precision", SCALED)
-def test_scaled_lines_neither_overflow_nor_vanish(precision):
-    rng = np.random.default_rng(15)
-    a, b = normal(rng, 16, 32), normal(rng, 32, 12)
-    a *= np.float32(10.0) ** np.where(np.arange(16) % 2, 8, -8)[:, None].astype(np.float32)
-    b *= np.float32(10.0) ** np.where(np.arange(12) % 3, -8, 8).astype(np.float32)
-    got = check(a, b, precision=precision)
-    exact = a.astype(complex) @ b.astype(complex)
-    # Row by row and column by column as accurate as without the powers of ten: operands off by u,
-    # in either part of a product, and the roundings of 2 k products and as many sums in fp32.
-    u = PRECISIONS[precision].u
-    each = 2 * np.sqrt(2) * u * (1 + u) + 4 * 32 * 2.0**-24
-    assert (np.abs(got - exact) <= each * np.abs(a) @ np.abs(b).astype(float)).all()
-    assert np.isfinite(got).all()
-    assert (got != 0).all()
-
-
-@pytest.mark.parametrize("precision", SCALED)
 def test_a_row_with_one_huge_element_loses_what_the_bound_says(precision):
     a = np.full((1, 4), 1e-8, np.complex64)
     a[0, 0] = 1e8

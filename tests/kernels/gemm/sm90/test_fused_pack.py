@@ -232,33 +232,3 @@ def test_a_wave_is_of_one_triangle_where_few_tiles_are_left(rows: int, blocks: i
         checks.append(f"{at}.triangle * {tiles.each} + {at}.tile == {number}")
     source = wgmma_source(PRECISIONS["tf32"], TRIANGLE)
     compile_plans("gemm/sm90_scheduler.cuh", [plan_in_cuda(source, *checks)])
-
-
-@pytest.mark.pairwise
-@pytest.mark.parametrize("blocks", [1, 7, 64, 132])
-@pytest.mark.parametrize("slices", [1, 2])
-@pytest.mark.parametrize(
-    ("rows", "columns", "batches"), [(1024, 1024, 5), (4096, 256, 9), (8192, 700, 2), (70, 9000, 3)]
-)
-def test_no_unit_is_held_back_when_a_tile_needs_it(
-    rows: int, columns: int, batches: int, slices: int, blocks: int
-) -> None:
-    """Packing of a wave's panels begins at the latest with the first tile that needs them.
-
-    So the block that is furthest behind finds its planes under way, and loading always goes on.
-    """
-    plan = WgmmaPlan(2, 128, 32, 3)
-    fused = plan_fused_pack(plan, rows, columns, 1024, batches, blocks)
-    row_tiles, column_tiles = -(-rows // plan.block_m), -(-columns // plan.block_n)
-    most = 1 if column_tiles <= 4 else 16  # rows that run together: raster_group_m
-    height = min(row_tiles, most)
-    for index in range(batches * slices * row_tiles * column_tiles):
-        product, tile = divmod(index, row_tiles * column_tiles)
-        group, inside = divmod(tile, most * column_tiles)
-        panel = product // slices * column_tiles + inside // min(row_tiles - group * most, most)
-        first = panel // fused.panels_per_wave * fused.panels_per_wave
-        expected = (
-            first // column_tiles * slices * row_tiles * column_tiles
-            + first % column_tiles * height
-        )
-        assert expected <= index
