@@ -30,7 +30,7 @@ from workflow.inputs.dimension_names import check_exchanged
 from workflow.inputs.given_axes import of_lacking, with_given
 from workflow.inputs.hdf5_operands import describe_coordinates, describe_operand
 from workflow.inputs.input_operand import OperandHeader
-from workflow.inputs.merged_channels import with_merged
+from workflow.inputs.merged_channels import Merged, with_merged
 from workflow.inputs.product_operand import ProductOperand
 from workflow.inputs.selected_offsets import ADDED, of_waves
 from workflow.readers import reader_of
@@ -45,13 +45,14 @@ class Described:
 
     ``plain`` has by name the operands that are datasets of an HDF5 file, with the axes that these
     have (`as_in_file`), and ``made`` what makes the others: another workload's product, or a
-    reader. ``left_out`` says of a file's path why something along an
-    axis is no coordinate.
+    reader, whose axes ``merged`` are one of the operand's. ``left_out`` says of a file's path why
+    something along an axis is no coordinate.
     """
 
     headers: dict[str, OperandHeader]
     plain: dict[str, Operand]
     made: dict[str, ProductOperand]
+    merged: dict[str, Merged | None]
     coordinates: dict[str, Coordinate]
     left_out: dict[str, str]
 
@@ -87,19 +88,20 @@ def describe(
     }
     headers: dict[str, OperandHeader] = {}
     made: dict[str, ProductOperand] = {}
+    merged: dict[str, Merged | None] = {}
     mistakes = Mistakes()
     for operand in there:
         with mistakes.kept():
             if operand.name in plain:
                 headers[operand.name] = describe_operand(source, plain[operand.name])
             else:
-                one = _read_otherwise(source, operand, upstream, check)
+                one, merged[operand.name] = _read_otherwise(source, operand, upstream, check)
                 headers[operand.name], made[operand.name] = one.header, one
     coordinates: dict[str, Coordinate] = {}
     left_out: dict[str, str] = {}
     with mistakes.kept():
         if source.format != HDF5 or not plain:
-            coordinates = _of_lacking(source, there, made, check)
+            coordinates = _of_lacking(source, there, made, upstream, check)
         elif plain:
             right = [one for name, one in plain.items() if name in headers]
             wrong = [one for name, one in plain.items() if name not in headers]
@@ -131,7 +133,7 @@ def describe(
     _place_feed(coordinates, headers, carried)
     hold_to_one(coordinates, headers)
     number_selected(coordinates, there, headers)
-    return Described(headers, plain, made, coordinates, left_out)
+    return Described(headers, plain, made, merged, coordinates, left_out)
 
 
 def _as_another(known: Coordinate | None, own: Mapping[str, Coordinate]) -> dict[str, Coordinate]:
@@ -229,22 +231,25 @@ def _place_feed(
 
 def _read_otherwise(
     source: FileInput, operand: Operand, upstream: Mapping[str, Product], check: bool
-) -> ProductOperand:
-    """Return an operand that is another workload's product, or an array of a reader's."""
+) -> tuple[ProductOperand, Merged | None]:
+    """Return an operand that is another workload's product, or an array of a reader's.
+
+    Beside it stands which axes of the product are one of the operand's (`with_merged`).
+    """
     if operand.name in (products := source.products()):
         of = products[operand.name]
         what = f"the product of {of}"
-        product, source = with_merged(upstream[of], operand, source, check=check)
-        if source.file is not None:  # whose datasets or arrays coordinates are of
-            return ProductOperand(operand, product, source, what)
-        others = {key: upstream[one] for key, one in products.items() if key != operand.name}
-        of_others = [
-            name for name, given in source.coordinates.items()
-            if any(axis_of(name, given) in (source.axes_of(key) or other.axes)
-                   and name not in other.coordinates for key, other in others.items())
-        ]  # fmt: skip
-        given = with_given(product, source, operand.name, {}, of_others, check=check)
-        return ProductOperand(operand, given, source, what, source.coordinates)
+        product, given = upstream[of], tuple(source.coordinates) * (source.file is None)
+        if source.file is None:  # else coordinates are those of its datasets or arrays
+            others = {key: upstream[one] for key, one in products.items() if key != operand.name}
+            of_others = [
+                name for name, one in source.coordinates.items()
+                if any(axis_of(name, one) in (source.axes_of(key) or other.axes)
+                       and name not in other.coordinates for key, other in others.items())
+            ]  # fmt: skip
+            product = with_given(product, source, operand.name, {}, of_others, check=check)
+        product, source, merged = with_merged(product, operand, source, check=check)
+        return ProductOperand(operand, product, source, what, given), merged
     reader = reader_of(source, operand.name, check=check)
     name = reader.known(getattr(source, operand.name), f"input.{operand.name}")
     what, found = f"{name} of {source.path}", reader.outline(name)
@@ -253,12 +258,13 @@ def _read_otherwise(
     except AxisError as error:
         raise InputError(str(error)) from None
     outlined = with_given(found, source, operand.name, reader.faults, check=check)
-    return ProductOperand(operand, outlined, source, what, source.coordinates)
+    return ProductOperand(operand, outlined, source, what, source.coordinates), None
 
 
 def _of_lacking(
-    source: FileInput, operands: Sequence[Operand], made: Mapping[str, ProductOperand], check: bool
-) -> dict[str, Coordinate]:
+    source: FileInput, operands: Sequence[Operand], made: Mapping[str, ProductOperand],
+    upstream: Mapping[str, Product], check: bool,
+) -> dict[str, Coordinate]:  # fmt: skip
     """Return what the study says of axes that no array of a reader's, or no product, has.
 
     Raises InputError for a coordinate of an axis that none has.
@@ -274,7 +280,8 @@ def _of_lacking(
         one = made.get(operand.name)
         if one is None:
             return {}  # its own mistake is said
-        axes |= dict.fromkeys(source.axes_of(operand.name) or one.product.axes)
+        whole = upstream.get(source.products().get(operand.name, ""), one.product)  # not merged
+        axes |= dict.fromkeys(source.axes_of(operand.name) or whole.axes)
         tuned = tuned or one.product.coordinates.get(f"{SELECTED}frequency")
         said = ("frequency",) if operand.free and tuned is not None else ()
         missing = one.header.map.missing

@@ -86,9 +86,8 @@ class MergedArray:
         return found[(slice(None),) * coarse + (slice(None, None, spans[coarse].step),)]
 
 
-def array_of(path: Path, product: Product, operand: Operand, source: FileInput) -> Any:
-    """Return the array in a product file as an operand has it; ``product`` is its outline."""
-    merged = merged_channels(product, operand, source)
+def array_of(path: Path, merged: Merged | None) -> Any:
+    """Return the array in a product file as an operand has it, with both axes as one or without."""
     array = ProductArray(path)
     return array if merged is None else MergedArray(array, merged)
 
@@ -129,22 +128,24 @@ def _own(entries: Mapping[str, Any], both: tuple[str, str]) -> list[str]:
 
 def with_merged(
     product: Product, operand: Operand, source: FileInput, *, check: bool
-) -> tuple[Product, FileInput]:
+) -> tuple[Product, FileInput, Merged | None]:
     """Return a product or its outline, and an input, with both axes as one where an operand has so.
+
+    The last that is returned says which axes these are; None where there is no such axis.
 
     That axis has the name of the coarse one, and its frequencies are the sums of both. What else
     stands along either axis is there for each channel. With ``check`` many values are not made
     (`blank`). The input selects nothing along either axis, because the product has what it selects.
     """
     if (merged := merged_channels(product, operand, source)) is None:
-        return product, source
+        return product, source, None
     apart = not np.any(np.abs(np.diff(merged.within)) == 1)
     coarse, fine = (product.axes[place] for place in (merged.coarse, merged.fine))
     entries: Any = source.select.get(operand.name, {})
     left = {name: entries[name] for name in entries if name not in _own(entries, (coarse, fine))}
     select = {**source.select, operand.name: left}
     made = joined(product, merged, apart=apart, check=check)
-    return made, source.model_copy(update={"select": select})
+    return made, source.model_copy(update={"select": select}), merged
 
 
 def joined(product: Product, merged: Merged, *, apart: bool, check: bool) -> Product:

@@ -77,10 +77,9 @@ def staged(
     }
     nan = {name: make_zero(one) for name, one in data.items()} if source.flagged == "zero" else {}
     readers = {name: reader_of(source, name) for name in found.made if name not in products}
-    named = {operand.name: operand for operand in operands}
     drawn = {
         name: one.stretched(
-            array_of(upstream[products[name]], outlines[products[name]], named[name], source)
+            array_of(upstream[products[name]], found.merged[name])
             if name in products
             else FileArray(readers[name], getattr(source, name))
         )

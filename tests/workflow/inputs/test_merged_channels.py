@@ -114,6 +114,35 @@ def test_a_part_of_either(
         assert (other.units, other.long_name) == (one.units, one.long_name)
 
 
+@pytest.mark.parametrize("select", [{}, {"frequency": "1:3", "fine_frequency": "2:6"}])
+@pytest.mark.parametrize("replaces", [True, False])
+def test_coordinates_are_those_of_the_products_own_axes(
+    tmp_path: Path, bank: dict[str, Any], select: dict[str, str], replaces: bool
+) -> None:
+    """Equal steps of coarse channels were taken for those of the channels within, from the first
+    that is selected on; without frequencies of the product itself both were refused.
+    """
+    given: dict[str, Any] = {"frequency": {"values": [1420, 1421, 1419], "units": "MHz"}}
+    if replaces:
+        given["frequency"] = {"start": 1420, "step": 2, "units": "MHz", "replace": True}
+        given["fine_frequency"] = {"start": -400, "step": 100, "units": "kHz", "replace": True}
+    else:
+        bank["input"]["coordinates"].pop("frequency")
+        given["gain"] = {"values": [*range(FINE)], "axis": "fine_frequency"}
+    vis = {"kind": "correlate", "input": {
+        "voltages": {"workload": "bank"}, "coordinates": given, "select": {"voltages": select},
+    }}  # fmt: skip
+    found = run(study_of({"bank": bank, "vis": vis}), tmp_path)["vis"].coordinates
+    coarse = np.array([1420, 1422, 1424] if replaces else [1420, 1421, 1419])
+    fine = (np.arange(FINE) - 4) * (0.1 if replaces else 0.125)
+    mhz = coarse[:, None] + fine
+    kept = (slice(1, 3), slice(2, 6)) if select else slice(None)
+    np.testing.assert_allclose(found["frequency"].values, mhz[kept].reshape(-1))
+    if not replaces:
+        gain = np.broadcast_to(np.arange(FINE), mhz.shape)[kept].reshape(-1)
+        np.testing.assert_array_equal(found["gain"].values, gain)
+
+
 def test_a_file_of_both_axes_in_any_order(tmp_path: Path, rng: np.random.Generator) -> None:
     """They were refused, and had to be written as one."""
     x = rng.normal(size=(2, COARSE, FINE, ANTENNAS, 6))
