@@ -55,7 +55,7 @@ def test_cuda_lays_a_stage_out_alike(
             f"kPlan.stage_bytes() == {plan.stage_bytes(row)}",
             f"kWorkSlots * kWorkSlotBytes == {WORK_QUEUE_BYTES}",
         ]
-        for more in ({}, {"tma_epilogue": True}, {"cluster": 2}, {"fused_pack": True}):
+        for more in ({}, {"tma_epilogue": True}, {"cluster": 5}, {"fused_pack": True}):
             one = replace(plan, **more)
             end = f"Ring<kPlan>(0, 0).work_slot(0) + {WORK_QUEUE_BYTES + ALIGNMENT}"
             whole = f"{end} == {one.shared_bytes(row)}"
