@@ -168,13 +168,7 @@ class ModularLaunch:
         b_planes = self._reserve(of_b)
         self._refuse()  # before thousands of launches are made
         #: The launch's name in records.
-        self.name = f"{problem.count} moduli, {plans[0].name}"
-        if slices[0] > 1:
-            self.name += f", {slices[0]} slices of k"
-        if pieces[0].plane_groups > 1:
-            self.name += f", {pieces[0].plane_groups} groups of planes"
-        if len(parts) > 1:
-            self.name += f", {len(parts)} parts of k"
+        self.name = self._name_of(plans[0].name, slices[0], len(parts))
         if proof is not None:
             yield proof.begin()
         for x in (a, b):
@@ -197,6 +191,13 @@ class ModularLaunch:
             before = piece if len(parts) == 1 else None
         if proof is not None:
             yield from proof.end(a.exponents, b.exponents)
+
+    def _name_of(self, plan: str, slices: int, parts: int) -> str:
+        """Return the name of a launch: its moduli, its first plan, and how the product is cut."""
+        groups = self.pieces[0].plane_groups
+        cuts = {"slices of k": slices, "groups of planes": groups, "parts of k": parts}
+        words = [f"{count} {what}" for what, count in cuts.items() if count > 1]
+        return ", ".join([f"{self._problem.count} moduli", plan, *words])
 
     def _refuse(self) -> None:
         """Raise WorkspaceError where what was reserved is more than is allowed."""
