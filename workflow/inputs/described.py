@@ -117,13 +117,14 @@ def describe(
     placed = any("east" in there for there in (coordinates, *carried.values()))
     for name, own in carried.items():
         placed_too = placed and "antenna_position" in made[name].product.coordinates
+        told = with_antennas(own)  # of covariances too
         for axis in _NUMBERED_ALIKE:
-            if axis in own and not (axis in coordinates or f"{axis}_name" in own):
+            if axis in told and not (axis in coordinates or f"{axis}_name" in told):
                 others = [
                     key for key in headers if axis not in carried.get(key, {}) and key != name
                 ]
                 whole = axis != "antenna" or not placed_too  # places tell which antennas they are
-                check_numbers(name, axis, own[axis], [headers[key] for key in others], whole=whole)
+                check_numbers(name, axis, told[axis], [headers[key] for key in others], whole=whole)
         if not work_along_any:
             own = _as_another(coordinates.get("frequency"), own)
         _carry(coordinates, source, name, own)

@@ -160,6 +160,32 @@ def test_adaptive_beams_are_steered_by_weights_of_the_feed_of_their_covariances(
     assert one.coordinates["polarization"].values.tolist() == [names[1:] or 1]
 
 
+@pytest.mark.parametrize(
+    ("voltages", "weights", "wrong"),
+    [
+        ([2, 0, 1], ":", "0 to 2, got 2 to 1"), (":", [2, 0, 1], "2 to 1, got 0 to 2"),
+        ([2, 0], [0, 2], "0 to 2, got 2 to 0"), ([2, 0, 1], [2, 0, 1], ""), ([2, 0], "0:2", ""),
+    ],
+)  # fmt: skip
+def test_adaptive_beams_are_steered_by_weights_of_the_antennas_of_their_covariances(
+    tmp_path: Path, voltages: Any, weights: Any, wrong: str
+) -> None:
+    """Without names the order was not compared. A file of two antennas has any two."""
+    vis = adaptive_beams(tmp_path, 1)["vis"]
+    vis["input"]["select"] = {"voltages": {"antenna": voltages}}
+    with h5py.File(tmp_path / "w.h5", "w") as file:
+        file["w"] = np.ones((4, 3 if weights != "0:2" else 2), np.complex64)
+    given = {
+        "file": str(tmp_path / "w.h5"), "weights": "w", "covariances": {"workload": "vis"},
+        "axes": {"weights": ["beam", "antenna"]}, "select": {"weights": {"antenna": weights}},
+    }  # fmt: skip
+    study = study_of({"vis": vis, "w": {"kind": "adaptive", "input": given, "loading": 1.0}})
+    if not wrong:
+        return check_study(study)
+    with pytest.raises(StudyError, match=f"operand along antenna, {wrong}; select"):
+        check_study(study)
+
+
 def adaptive_beams(folder: Path, feeds: int) -> dict[str, dict[str, Any]]:
     """Visibilities ``vis`` of 3 antennas, adaptive weights ``w`` of them, beams ``b`` by these."""
     rng = np.random.default_rng(4)
