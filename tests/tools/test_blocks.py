@@ -96,8 +96,23 @@ def test_what_was_left_out_is_listed_with_its_reason(tmp_path: Path) -> None:
     table = fill_tables(PAGE.format("h200-products-left-out"), data)
     assert "| triton | tf32 | planar | no batch | 2 |" in table
     assert "argand" not in table
+    wrong = MEASURED | {"verified": "False", "verdict": "wrong"}
+    table = fill_tables(PAGE.format("h200-products-left-out"), products(tmp_path, wrong))
+    assert "| argand | tf32 | complex64 | wrong | 1 |" in table
     table = fill_tables(PAGE.format("h200-products-left-out"), products(tmp_path, MEASURED))
     assert "Nothing was left out." in table
+
+
+def test_all_implementations_of_a_product_share_a_line(tmp_path: Path) -> None:
+    """What ours reach is that of interleaved operands, wherever their row stands."""
+    sizes = {"batch": "1", "m": "8", "n": "8", "k": "8", "limit_fraction": "0.5", "bound": "2e-3"}
+    own = MEASURED | sizes | {"tflops": "3", "rel_frobenius": "1e-4"}
+    packed = own | {"input": "packed", "time_us_p50": "1200", "tflops": "4"}
+    peer = own | {"implementation": "cublas", "time_us_p50": "2000", "tflops": "2"}
+    page = PAGE.format("h200-products-large")
+    line = "| tf32 | complex64 | 1400 | 1200 | 2000 | 3.00 | 50.0 | 1.00e-04 | 2.00e-03 |"
+    for rows in ([own, packed, peer], [packed, peer, own]):
+        assert line in fill_tables(page, products(tmp_path, *rows))
 
 
 STUDY = """workload,implementation,precision,time_us_p50,speedup,worst_bound,verdict,verified,reason

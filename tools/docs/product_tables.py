@@ -44,7 +44,7 @@ def products_table(*suites: str) -> Callable[[Path], str]:
             )
             operands = "" if row["input"] in ("complex64", "complex128") else row["input"]
             line[_TIMES[row["implementation"], operands]] = number(row["time_us_p50"])
-            if row["implementation"] == OURS and line["error"] == "–":
+            if row["implementation"] == OURS and (not operands or line["error"] == "–"):
                 reached = number(row["tflops"]), number(100 * row["limit_fraction"])
                 errors = (number(row[x], scientific=True) for x in ("rel_frobenius", "bound"))
                 line |= zip(_OF_OURS, (*reached, *errors), strict=True)
@@ -65,11 +65,11 @@ def back_to_back_table(data: Path) -> str:
 
 
 def left_out_table(data: Path) -> str:
-    """Return candidates that the products' benchmark left out, why, and at how many shapes."""
+    """Return candidates without a verified time, why, and at how many shapes."""
     shapes: dict[tuple[str, ...], list[str]] = {}
     for row in _measured(data, LARGE, BATCHED, SMALL):
-        if not row["time_us_p50"]:
-            reason = row["reason"].removeprefix(NOT_RUN)
+        if not timed_rows([row]):
+            reason = (row["reason"] or row["verdict"]).removeprefix(NOT_RUN)
             key = (row["implementation"], row["precision"], row["input"] or "", reason)
             shapes.setdefault(key, []).append(row["workload"])
     if not shapes:
