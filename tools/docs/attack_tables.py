@@ -10,6 +10,7 @@ from tools.docs.shown import text_table
 from workflow.tables.readable import Column, markdown_table, number
 
 _PLACES = ("largest", "typical", "random")
+_COUNTS = ("cases", "exceeded", "unproven")
 
 
 def planted_table(data: Path) -> str:
@@ -60,9 +61,6 @@ def exceedances_table(data: Path) -> str:
             line[row["precision"]] = number(float(row["largest"]))
     names = dict.fromkeys(name for line in lines.values() for name in line)
     return text_table([dict.fromkeys(names, "–") | line for line in lines.values()], "kind", "on")
-
-
-_COUNTS = ("cases", "exceeded", "unproven")
 
 
 def _parts(text: str) -> list[str]:

@@ -53,13 +53,15 @@ def gates_table(data: Path) -> str:
 
 
 def circuits_table(data: Path) -> str:
-    """Return the circuits of `benchmarks.gates`, with what became of the norm."""
+    """Return the circuits of `benchmarks.gates`, rows of a name together, with the norm's drift."""
     columns = [
         *(column for column in PERFORMANCE if column.field in _OF_CIRCUITS),
         *(column for column in ACCURACY if column.field in ("norm_drift", "fidelity")),
         Column("algorithm", "how"),
     ]
-    return markdown_table(columns, [row for row in circuit_rows(data) if row["time_us_p50"]])
+    rows = [row for row in circuit_rows(data) if row["time_us_p50"]]
+    names = [row["workload"] for row in rows]
+    return markdown_table(columns, sorted(rows, key=lambda row: names.index(row["workload"])))
 
 
 def gate_costs_table(data: Path) -> str:

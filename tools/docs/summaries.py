@@ -32,6 +32,8 @@ _PRODUCTS = {
     **{(name, _HALF, _HALF): (f"{name}, halves", _PLANAR) for name in ("fp16", "bf16")},
 }
 """Heading and type of the peers' operands by our precision and types of operands and result."""
+SOFTMAX = "h200-softmax.csv"
+"""The file that `benchmarks.softmax` wrote."""
 _SIZES = "m x n x k"
 _NO_PRODUCTS = {heading: "" for heading, _ in _PRODUCTS.values()}
 
@@ -85,8 +87,7 @@ def _peer_class(row: Row) -> str:
     return PRECISIONS[row["precision"]].peer_class
 
 
-SOFTMAX = "h200-softmax.csv"
-_SOFTMAX = ("fp32", "fp16", "bf16", "complex64")
+_INPUTS = ("fp32", "fp16", "bf16", "complex64")
 
 
 def softmax_summary(data: Path) -> str:
@@ -95,7 +96,7 @@ def softmax_summary(data: Path) -> str:
     ours = timed_rows(read_rows(data / SOFTMAX), implementation=OURS)
     for row in sorted(ours, key=lambda row: (row["columns"], -row["rows"])):
         size = f"{row['rows']:.0f} x {row['columns']:.0f}"
-        line = lines.setdefault(size, {"rows x columns": size} | dict.fromkeys(_SOFTMAX, ""))
+        line = lines.setdefault(size, {"rows x columns": size} | dict.fromkeys(_INPUTS, ""))
         line[row["input"]] = _cell(100 * row["limit_fraction"], row["speedup"])
     return text_table(list(lines.values()), "rows x columns")
 
