@@ -19,9 +19,8 @@ MAX_NUMBERS = 1 << 18
 class Drawn:
     """One call of ours, the lines of NumPy, and what they are called with.
 
-    ``share`` is how far results may be apart, over the largest element, in unit roundoffs: that of
-    sums of as many products, for systems times their condition, for images with that of their
-    phases.
+    ``share`` is how far both results may be apart, over the largest element, in unit roundoffs:
+    what their sums lose, for systems times the condition, for images with what phases lose.
     """
 
     shape: str
@@ -43,7 +42,7 @@ def size(rng: np.random.Generator, low: int, high: int) -> int:
 
 
 def leading_axes(batch: int, numbers: int) -> tuple[int, ...]:
-    """Return the leading axes of so many operands, or of as many as there may be."""
+    """Return the leading axes of ``batch`` operands, or of as many as `MAX_NUMBERS` allows."""
     batch = min(batch, max(1, MAX_NUMBERS // numbers))
     return () if batch == 1 else (batch,)
 

@@ -110,7 +110,7 @@ def compared(runs: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _run(study: Study, folder: Path, gpus: int, shards: int, threads: int) -> dict[str, Any]:
-    """Compute the first shards on some GPUs; their results are removed again."""
+    """Compute the first shards on ``gpus`` GPUs; their results are removed again."""
     log = folder / lease_log()
     before = len(leases(log))
     targets = [f"results/runs/{part}.h5" for part in study.parts(NAME)[:shards]]

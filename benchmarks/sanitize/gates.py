@@ -27,8 +27,7 @@ from benchmarks.gates.circuits import random_unitary
 from workflow.accuracy.gate_bounds import evolution_bound
 
 _QUBITS = 15
-"""16 tiles of the largest rings, which hold 8, and 8 tiles of twice the size, where rings hold
-3."""
+"""16 tiles of the largest rings, which hold 8, and 8 of twice the size, whose rings hold 3."""
 _SHARED_QUBITS = 16
 """16 tiles of shared passes, whose rings hold 5, and 8 of twice the size, whose rings hold 3."""
 _SM_COUNT = 1
