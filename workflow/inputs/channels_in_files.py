@@ -71,8 +71,9 @@ def with_joint(
 ) -> tuple[dict[str, OperandHeader], dict[str, Coordinate]]:
     """Return headers and coordinates of operands ``in_file`` with both axes as one.
 
-    With ``check`` many values are not made. Raises InputError where not both have frequencies, and
-    where another operand has as many of neither.
+    With ``check`` many values are not made. Raises InputError where one of the axes has no
+    frequencies, and where another operand has both axes with other lengths and is not of one
+    frequency.
     """
     joint = [one.name for one in in_file if FINE in one.axes]
     if not joint:
@@ -129,9 +130,10 @@ def _check_frequencies(axis: str, one: Coordinate | None) -> None:
     """Raise InputError where what stands along an axis is no frequency that can be added."""
     known = list(FACTORS["Hz"])
     if one is None or one.units not in known or one.of(axis) != (axis,):
+        got = "nothing" if one is None else f"{one.units or 'no unit'} along {list(one.of(axis))}"
         raise InputError(
-            f"input.coordinates.{axis}: must be given, in one of {known}: the sums of {COARSE} and "
-            f"{FINE} are the frequencies of channels within channels"
+            f"input.coordinates.{axis}: must be given, in one of {known}, got {got}: the sums of "
+            f"{COARSE} and {FINE} are the frequencies of channels within channels"
         )
     if any(text in one.long_name for text in (OF_REAL, OF_UPPER)):
         raise InputError(
