@@ -189,7 +189,7 @@ def finite(x: Array) -> npt.NDArray[np.bool_]:
 def misplaced(known: Array, got: Array) -> Array:
     """Return counts (3,) from where fp64 (``known``) and where a result is finite.
 
-    They mark entries that are finite only in fp64, only in the result, and not in fp64.
+    They count entries that are finite only in fp64, only in the result, and not in fp64.
     """
     return np.array([np.count_nonzero(x) for x in (known & ~got, got & ~known, ~known)])
 

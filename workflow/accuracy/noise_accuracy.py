@@ -122,7 +122,7 @@ def _require_counts(checks: Checks, counts: Array, shots: int) -> None:
 
 
 def _of_means(width: float, means: float, count: int) -> float:
-    """Return how far means of numbers in an interval are off, except with `FAILURE`."""
+    """Return how far means over an interval of ``width`` are off, except with `FAILURE`."""
     return width * math.sqrt(math.log(2 * means / FAILURE) / (2 * count))
 
 

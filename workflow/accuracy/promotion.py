@@ -27,9 +27,9 @@ def promotions(k: int) -> float:
     one rounding adds their sums: it has no spills.
 
     mma.sync: fl(y - fl(fl(x + y) - x)), what rounding has lost of x + y, is where the next slice
-    begins. Lost for good are the roundings of the two differences, each of at most u |y| up to u^2
-    |x|, and in small warps that of y, the sum of two accumulators: over all slices 3 u of the sum
-    of moduli, and 2 k u^2 / SLICE. The last promotion's rounding comes on top, and three where
+    begins. Lost for good are the roundings of the two differences, each of at most u |y| + u^2 |x|,
+    and in small warps that of y, the sum of two accumulators: over all slices 3 u of the sum of
+    moduli, and 2 k u^2 / SLICE. The last promotion's rounding comes on top, and three where
     warps, blocks or clusters share k, whose sums keep what rounding has lost. Sums that are
     promoted every 96 k do not: each adds four accumulators, and above 96 k there are two, eight
     roundings. Nor do those of a k that the compiler knows, where it is shared: four groups of warps

@@ -124,9 +124,9 @@ def solution_reference(a: Array, b: Array, expected: Array | None = None) -> Sol
 class _Backward:
     """A solution's residual, in the maximum norm of each right-hand side, over what it is held to.
 
-    ``left`` is the residual, less what underflow may have ``lost``, ``scale`` is ||A|| ||x|| +
-    ||b||, and ``errors`` their ratio. ``parts`` are real and imaginary part over |A| |x| + |b|,
-    ``enclosed`` bounds the error of each unknown.
+    ``left`` is the residual, ``lost`` the most that underflow may have added to it, ``scale`` is
+    ||A|| ||x|| + ||b||, and ``errors`` are ``left`` over ``scale``. ``parts`` are real and
+    imaginary part over |A| |x| + |b|, ``enclosed`` bounds the error of each unknown.
     """
 
     left: Array

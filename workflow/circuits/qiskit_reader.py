@@ -208,10 +208,10 @@ def _name_and_metadata(circuit: QuantumCircuit) -> dict[str, str]:
 def _parts(registers: Sequence[Register], bits: Sequence[Bit], declared: list[str]) -> Parts:
     """Return the registers that bits are in, one after the other.
 
-    A bit of several is in the first: ``let`` of OpenQASM 3 makes further ones. A single bit of
-    OpenQASM 3 has its name among those ``declared``, which are in order; bits of QPY without a
-    register are one part with their neighbours. All are one part without a name where registers
-    are none of bits in turn.
+    A bit in several registers counts for the first: ``let`` of OpenQASM 3 makes further ones. A
+    single bit of OpenQASM 3 has its name among those ``declared``, which are in order; neighbouring
+    bits of QPY that are in no register are one part. All bits are one part without a name where
+    those of a register do not follow each other in its order.
     """
     first: dict[Bit, Register] = {}
     for register in registers:

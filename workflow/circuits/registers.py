@@ -22,8 +22,8 @@ def registers_of(circuit: QuantumCircuit) -> dict[str, Any]:
     """Return names and sizes of registers, and the qubit that each classical bit is measured of.
 
     They are attributes of what is staged: ``registers`` of qubits, where there are several, and
-    ``classical_registers`` and ``measured`` where something is measured: -1 for a bit into which
-    nothing is, of one into which two are the last.
+    ``classical_registers`` and ``measured`` where something is measured. A bit has the qubit that
+    is measured into it last, -1 where none is.
     """
     found: dict[str, Any] = {}
     if len(circuit.qregs) > 1:
@@ -105,7 +105,7 @@ def classical_bits(attributes: Mapping[str, Any], outcomes: Array) -> Coordinate
     """Return the classical bits at basis states (outcome,), the highest first.
 
     Registers are apart by a space, the last first; bits into which nothing is measured are 0. It is
-    None where nothing is measured, and of more than `MAX_OUTCOMES`.
+    None where nothing is measured, and for more than `MAX_OUTCOMES`.
     """
     measured = attributes.get("measured")
     if measured is None or len(outcomes) > MAX_OUTCOMES:

@@ -41,8 +41,9 @@ class ReadoutCase(Case):
     shots: int | None = Field(
         None, ge=1, le=MAX_SHOTS,
         description="Number of measurements of all qubits: the product is counts of basis states "
-        "in place of amplitudes. Where a file measures into classical bits, they stand beside them "
-        "(`classical_bits`), registers apart by a space, the last first. The seed is the study's.",
+        "in place of amplitudes. Where a file measures into classical bits, these stand beside the "
+        "counts (`classical_bits`), registers apart by a space, the last first. The seed is the "
+        "study's.",
     )  # fmt: skip
     observables: list[PauliString | Observable] | None = Field(
         None, min_length=1, max_length=100_000,

@@ -43,8 +43,9 @@ def check_numbers(
     Numbers of entries tell nothing of most axes. Coordinates of a product's antennas and feed
     without names belong to the voltages that it is made of, and weights of other ones would be
     multiplied with the samples. Nothing else is known of the axis in ``others``, which are datasets
-    and products. Of a ``whole`` axis the same numbers in another order are others; a part may be
-    all that a file has.
+    and products. With ``whole`` an axis of which nothing is selected is compared too, if the
+    product has all of its numbers: another order of them means other entries. A product with fewer
+    may be made of all that another file has.
     """
     if carried.values.dtype.kind not in "iu":
         return
@@ -61,8 +62,8 @@ def check_numbers(
 def hold_to_one(coordinates: dict[str, Coordinate], headers: Mapping[str, OperandHeader]) -> None:
     """Leave out the number of the one feed that weights are of, which may be for several.
 
-    By its name it would be of no other (`check_agrees`). Raises InputError where an operand of one
-    feed or frequency, that is known, meets several of which nothing says that they are the same.
+    By its name it would be of no other (`check_agrees`). Raises InputError where one operand has a
+    single feed or frequency, which is known, and another has several that nothing tells.
     """
     for axis in ("polarization", "frequency"):
         one = coordinates.get(axis)

@@ -45,8 +45,8 @@ class Described:
 
     ``plain`` has by name the operands that are datasets of an HDF5 file, with the axes that these
     have (`as_in_file`), and ``made`` what makes the others: another workload's product, or a
-    reader, whose axes ``merged`` are one of the operand's. ``left_out`` says of a file's path why
-    something along an axis is no coordinate.
+    reader. ``merged`` has for each of these the product's axes that are one, or None. ``left_out``
+    says of a file's path why something along an axis is no coordinate.
     """
 
     headers: dict[str, OperandHeader]

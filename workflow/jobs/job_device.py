@@ -75,7 +75,7 @@ def job_device(name: str, gpus: int, job: str, log: Logger) -> Iterator[Device]:
 def _of_cuda(error: Exception) -> bool:
     """Return whether CUDA or one of its libraries failed.
 
-    Full memory is not a failure of the kernels.
+    Full memory is no such failure.
     """
     module = type(error).__module__.partition(".")[0]
     return module in ("cupy", "cupy_backends") and not isinstance(error, MemoryError)

@@ -39,7 +39,7 @@ def named_codes(codes: Array, path: Path) -> Array:
 
 
 def in_turn(codes: Sequence[int]) -> Array:
-    """Return the place of the code with each code's feeds in turn, yx for xy; -1 where none is."""
+    """Return for each code the place of the one with its feeds exchanged, yx for xy, or -1."""
     turned = [_IN_TURN.get(code, code) for code in codes]
     return np.array([codes.index(code) if code in codes else -1 for code in turned])
 

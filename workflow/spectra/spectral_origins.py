@@ -72,7 +72,7 @@ def first_entry(staged: Staged, *, inverse: bool) -> dict[str, Coordinate]:
     """Return what stands at the first of the entries that are transformed; nothing for numbers.
 
     The transform in the other direction adds it again (`counted_from`). For an inverse transform it
-    is the frequency that is 0 in the samples, kept where they differ. Where an axis of the same
+    is the frequency that is 0 in the samples, kept where it is not 0. Where an axis of the same
     name was transformed before, that one's stays, and is added to neither. Samples of a whole band
     are again at what they were tuned to. Raises InputError where an axis has its name.
     """

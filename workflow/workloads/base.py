@@ -165,7 +165,7 @@ class Workload(ABC):
         return 0
 
     def product_bytes(self, outline: Staged, written: int) -> int:
-        """Return the bytes of a product's data, of which the result has ``written`` bytes."""
+        """Return the bytes of a product beside its outline's coordinates: ``written`` in most."""
         return written
 
     def coordinate_bytes(self, outline: Staged) -> int:

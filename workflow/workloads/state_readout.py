@@ -153,7 +153,7 @@ class StateReadout(Statevector):
         return self.product(outline, blank(self.result_shape(outline), np.float64))
 
     def product_bytes(self, outline: Staged, written: int) -> int:
-        """See `Workload.product_bytes`; of counts by outcome, a text of w bits in 32 + w bytes."""
+        """See `Workload.product_bytes`; of classical bits HDF5 has 32 bytes a text, one a bit."""
         if self.case.shots is None:
             return written
         found = self.product_outline(outline)

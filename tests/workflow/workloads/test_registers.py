@@ -144,7 +144,7 @@ def test_registers_of_other_forms_are_kept(
         ([[0], [], [1]], [["r0", 1], ["r2", 1]]),
     ],
 )
-def test_registers_that_are_none_of_qubits_in_turn_are_left_out(
+def test_registers_follow_the_qubits_or_are_left_out(
     tmp_path: Path, places: list[list[int]], expected: list[Any] | None
 ) -> None:
     qubits = [Qubit(), Qubit()]
