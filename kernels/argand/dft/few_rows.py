@@ -1,7 +1,7 @@
-"""The choice of a plan where rows leave a part of a GPU idle. Needs no GPU.
+"""The choice of a plan for few rows, which leave a part of a GPU idle. Needs no GPU.
 
-A call takes some time whatever its rows are: launches, tables that blocks load, the chain of one
-row. Times here are microseconds of an H200, fitted to calls in rows
+A part of a call's time does not depend on how many rows it has: launches, tables that blocks load,
+the chain of one row. Times here are microseconds of an H200, fitted to calls in rows
 (docs/experiments/2026-11-28-times-of-transforms.md).
 """
 
@@ -25,11 +25,11 @@ from argand.runtime.plan import is_legal
 FEW_NUMBERS = 4096
 """Numbers per multiprocessor below which rows are few."""
 SHORT = range(41, 3201)
-"""Lengths of which few rows are convolutions of least latency, where a prime factor is above
-`FAST_PRIME`, beyond `_LONGEST_OF_ONCE` above `ONCE_PRIME`."""
-_LONGEST_OF_ONCE = 1024
+"""Lengths whose few rows are transformed by convolutions of least latency, if their largest prime
+factor is above `FAST_PRIME`, or `ONCE_PRIME` at lengths beyond `_LONGEST_OF_FAST`."""
+_LONGEST_OF_FAST = 1024
 _MANY = 16
-"""Multiple of `FEW_NUMBERS` from which on tables take none of the time that decides."""
+"""Multiple of `FEW_NUMBERS` from which on the time to load tables does not decide."""
 _COPY = 2.1
 """Time of a copy of `FEW_NUMBERS` numbers of each multiprocessor."""
 _ANY = PRECISIONS["3xfp16"]
@@ -39,7 +39,7 @@ _ANY = PRECISIONS["3xfp16"]
 def with_few_rows(
     choice: Choice, precision: Precision, rows: int, length: int, device: Device
 ) -> Choice:
-    """Return the choice for ``rows`` rows: another where many rows would take another."""
+    """Return the choice for ``rows`` rows, given the ``choice`` for many."""
     plan, share = choice.plan, _share(rows, length, device)
     short = plan_of_few_rows(length, rows, device) if share < 1 else None
     if short is not None:
@@ -64,7 +64,7 @@ def fills(rows: int, length: int, device: Device) -> bool:
 
 def plan_of_few_rows(length: int, rows: int, device: Device) -> ButterflyPlan | None:
     """Return the convolution of least latency; None for many rows and for cuFFT's lengths."""
-    small = FAST_PRIME if length <= _LONGEST_OF_ONCE else ONCE_PRIME
+    small = FAST_PRIME if length <= _LONGEST_OF_FAST else ONCE_PRIME
     taken = length in SHORT and prime_factors(length)[-1] > small
     short = short_plan(length, rows, device.sm_count) if taken else None
     if short is None or not is_legal(check_dft_plan, short, _ANY, device.require_arch()):
@@ -95,10 +95,10 @@ def _beside_tables(
 
 
 def _least_of_dense(length: int, *, one_term: bool) -> float:
-    """Return the share from which on a dense plan is faster than cuFFT, which has one kernel.
+    """Return the `_share` from which on a dense plan is faster than cuFFT.
 
-    That is of primes up to `ONCE_PRIME`. Of the largest it is slower, and dense plans of one term
-    are faster where rows are longer than those that a thread of cuFFT's holds.
+    The length has primes up to `ONCE_PRIME`, so cuFFT has one kernel, slower with a prime above
+    `FAST_PRIME`. Dense plans of one term are faster at rows too long for a thread of cuFFT's.
     """
     if prime_factors(length)[-1] > FAST_PRIME:
         return 4
@@ -116,20 +116,23 @@ def _tables_time(plan: DensePlan | HankelPlan, share: float, *, one_term: bool) 
 
 
 def _library_time(length: int, share: float) -> float:
-    """Return the time of cuFFT's kernels, one for each prime; alone it takes as long as times 2."""
+    """Return the time of cuFFT's kernels, one for each prime factor.
+
+    A prime, or a power of one, takes as long as twice the length.
+    """
     kernels = len({*prime_factors(length)})
     copies = several_time(length if kernels > 1 else 2 * length)
     return 2.9 * kernels + 1.14 * _COPY * share * copies
 
 
 def _chain(plan: ButterflyPlan) -> float:
-    """Return the time of a convolution of one row of each block."""
+    """Return the time of a convolution whose blocks have one row each."""
     return 3.3 + 0.0006 * plan.size
 
 
 @lru_cache(maxsize=256)
 def _convolution(length: int, arch: Arch) -> ButterflyPlan | None:
-    """Return the convolution of many rows, if it has one."""
+    """Return the convolution for many rows of a length; None where none is legal."""
     plan = best_legal(butterfly_plans(length), _ANY, arch)
     return plan if isinstance(plan, ButterflyPlan) else None
 

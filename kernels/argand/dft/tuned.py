@@ -1,7 +1,8 @@
 """The table of tuned plans of transforms: the fastest plan, or cuFFT, measured on a device.
 
 `argand.tune_dft` or ``python -m argand tune dft 4096x1018`` fills it. Transforms without an entry
-take the choice of `dft.heuristics`, whose thresholds to cuFFT were measured on an H200.
+take the choice of `dft.heuristics` and `dft.few_rows`, whose thresholds to cuFFT were measured on
+an H200.
 """
 
 from __future__ import annotations

@@ -136,7 +136,7 @@ class _Search:
         self.nothing = _Begun(0.0, 0.0, (), GrowingPass(0, [], {}, start, 0.0))
 
     def next_passes(self, state: GrowingPass, most: int) -> list[GrowingPass]:
-        """Return at most ``most`` passes that may come next, first those with most gates a time."""
+        """Return up to ``most`` passes that may come next, those of most gates per cost first."""
         dependencies, weights = self._dependencies, self._weights
         seeds = sorted(state.ready, key=lambda number: (-weights[number], number))[:_MAX_SEEDS]
         passes: dict[int, GrowingPass] = {}

@@ -67,7 +67,8 @@ def gemm(
             rounded once each (docs/kernels/modular.md); or, for Pairs of int8, int16 and fp16,
             ``exact``: as few moduli as leave operands unrounded. By default that of a packed
             operand; else fp64 where ``out`` has it, or an operand where there is no ``out``; else
-            fp32 on the CPU and 3xtf32 on a GPU, whose errors are smaller than cuBLAS's fp32 has.
+            fp32 on the CPU and 3xtf32 on a GPU, whose errors are smaller than those of cuBLAS's
+            fp32.
         tolerance: takes, in place of a precision, the fewest moduli whose bound proves that every
             element of op(a) op(b) is within tolerance |a_i| |b_j|, 2-norms of a row and a column.
         check: at a number of moduli or a tolerance: prove the product, before it is rounded, by

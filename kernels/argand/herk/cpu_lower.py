@@ -22,13 +22,7 @@ from argand.herk.cpu_blas import (
     places_of,
 )
 from argand.herk.cpu_dot import all_dots, dotted
-from argand.herk.cpu_matmul import (
-    MIN_BEYOND,
-    TILE,
-    full_product,
-    matched_rows,
-    weight,
-)
+from argand.herk.cpu_matmul import MIN_BEYOND, TILE, full_product, matched_rows, weight
 from argand.herk.problem import HerkProblem
 from argand.runtime.cpu.one_core import numpy_on_one_core, scipy_on_one_core
 from argand.runtime.cpu.scipy_routines import blas
@@ -96,10 +90,11 @@ def lower_of(problem: HerkProblem, matched: int = 0) -> Steps:
 
 
 def limited(problem: HerkProblem, function: Steps, *, is_matched: bool = False) -> Steps:
-    """Return a function that computes a problem, in which NumPy's BLAS takes no threads it wastes.
+    """Return ``function``, with one core for NumPy's BLAS where its threads would take longer.
 
-    It would share each matrix of so many products among threads, which take longer. Rows that are
-    Hermitian by the steps of one core are not by others, whatever threads are set later.
+    BLAS shares each matrix of so many multiplications among its threads. With ``is_matched`` it
+    takes one core even where no other is available, because more threads may be set later, and
+    rows that are Hermitian by the steps of one core are not by those of several.
     """
     several = weight(problem) > ONE_CORE_COMPLEX or takes_threads(problem)
     if not several or not (is_matched or available_cores() > 1):

@@ -10,8 +10,8 @@ kernels and its number of threads, and not by numbers or addresses. It does, bec
 operands of a product of matrices, whose numbers it does not compare, and because its kernels of dot
 products read any address alike; those that do not (of SSE) are seen by rows that begin at
 different addresses. All these are the same here: operands are contiguous and the shape is, kernels
-are chosen as NumPy is imported, and products are so small that OpenBLAS takes one core for them
-whatever its number of threads is, which may change between calls.
+are chosen as NumPy is imported, and OpenBLAS takes one core for the products: they are so small, or
+`one_core` tells it to, whatever its number of threads is otherwise.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ rows miss them once in 10^14, and products of more rows have as many pairs in ea
 _MAX_MATRICES = 64
 """Most products that are compared."""
 _ROWS = 512
-"""Rows up to which products are compared beyond the fewest, all together."""
+"""Rows, those of all products together, up to which more than the fewest are compared."""
 _NUMBERS = 1 << 16
-"""Numbers of operands up to which products are compared beyond the fewest, all together."""
+"""Numbers of all operands together up to which more than the fewest products are compared."""
 
 
 def rows_seen(

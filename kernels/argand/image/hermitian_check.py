@@ -73,7 +73,7 @@ def _triangles(n: int) -> tuple[Any, Any]:
 def is_small(apart: Any, entries: Any) -> bool:
     """Return whether the norm of few complex numbers is small beside entries, one a matrix.
 
-    It is half of what covariances may differ from Hermitian ones, which all have such an entry.
+    Small is up to half of the difference from a Hermitian matrix that the least entry allows.
     False also where squares may underflow or overflow.
     """
     # Python finds the least of few numbers in less time than NumPy.

@@ -80,7 +80,7 @@ def far_rows(a: Any, working: str, arrays: Any) -> Any:
 
 
 class Scaled(NamedTuple):
-    """An array of which x 2^``exponent`` is the one given, and the maximum norm of ``x``."""
+    """An array x near 1 that stands for x 2^``exponent``, and the maximum norm of x."""
 
     x: Any
     exponent: int

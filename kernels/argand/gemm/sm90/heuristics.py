@@ -47,9 +47,10 @@ _FUSED_PACKING = {False: 0.52e9, True: 0.43e9}
 """Complex numbers that the idle warps of a multiprocessor pack in a second, of rectangles and of
 triangles, whose blocks wait for two panels: where they pack the larger operand, it takes the
 longest."""
-_FUSED_MAINLOOP, _FUSED_TRIANGLE = {True: 1.015, False: 1.03}, 1.065
-"""Factor of the mainloop beside warps that pack, of rectangles by whether rows are k-major, and of
-triangles, which pack nearly twice as much for each tile."""
+_FUSED_MAINLOOP = {True: 1.015, False: 1.03}
+"""Factor of a rectangle's mainloop beside warps that pack, by whether rows are k-major."""
+_FUSED_TRIANGLE = 1.065
+"""The same of a triangle, whose warps pack nearly twice as much for each tile."""
 _EXPOSED = 0.15
 """Fraction of the shorter of products and traffic that the longer does not hide."""
 _EXPOSED_BOXES = 0.42

@@ -126,8 +126,8 @@ def _of_stores(plan: WgmmaPlan, precision: Precision) -> list[Rule]:
          "tiles share the columns of a sector where rows of complex64 begin anywhere in one"),
         (plan.cluster == 1 or (plan.cluster <= PORTABLE_CLUSTER
                                and 2 * plan.parts >= plan.cluster),
-         f"a cluster has at most {PORTABLE_CLUSTER} blocks, half of which or more store parts of "
-         "eights of columns"),
+         f"a cluster has at most {PORTABLE_CLUSTER} blocks, of which half or more store equal "
+         "parts of a tile, in groups of eight columns"),
         (plan.cluster == 1 or plan.m_warpgroups == 1,
          "a cluster shares tiles of 64 rows, because larger ones leave too few registers"),
         (plan.cluster == 1 or not (plan.tma_epilogue or plan.overlapped_stages or plan.ping_pong

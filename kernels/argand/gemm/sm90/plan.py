@@ -184,9 +184,10 @@ class WgmmaPlan:
 
     @property
     def parts(self) -> int:
-        """Parts of whole eights of columns in which the blocks of a cluster store a tile.
+        """Equal parts of a tile, of whole groups of eight columns, that blocks of a cluster store.
 
-        Where as many as its blocks are not alike they are fewer, and the last blocks store none.
+        Where as many parts as blocks would not be equal, there are fewer, and the last blocks
+        store none.
         """
         eights = self.block_n // 8
         return max(x for x in range(1, self.cluster + 1) if eights % x == 0)

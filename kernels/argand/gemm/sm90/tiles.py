@@ -96,8 +96,8 @@ def in_planes(plan: WgmmaPlan, precision: Precision) -> WgmmaPlan:
 
 CLUSTERS = {2: 1.0, 3: 0.87, 4: 0.91, 5: 0.84, 6: 0.69, 8: 0.91}
 """Blocks of a cluster that share the k of a tile, and the fraction of the multiprocessors that such
-clusters fill, whose blocks share a GPC: on an H200 38 clusters of 3, 30 of 4 and 15 of 8 run
-together, also 22 of 5; 40 of 3 and 18 of 6 do not."""
+clusters fill, whose blocks share a GPC: on an H200 38 clusters of 3, 30 of 4, 22 of 5 and 15 of 8
+run together; 40 of 3 and 18 of 6 do not."""
 _CLUSTERED_STAGES = 4
 """Fewest stages of a cluster's blocks: with two a tile is slower than without a cluster."""
 

@@ -23,7 +23,7 @@ _OWN_THREADS = 1
 
 
 class _Threads(NamedTuple):
-    """Return and set how many threads OpenBLAS takes for a call."""
+    """Functions that return and set how many threads OpenBLAS takes for a call."""
 
     get: Callable[[], int]
     set: Callable[[int], None]
@@ -69,7 +69,7 @@ class OneCore:
         return self.limit(function)(*arguments)
 
     def limit(self, function: Callable[..., _Found]) -> Callable[..., _Found]:
-        """Return a function in which the library takes one core, for calls of some 10 us."""
+        """Return ``function`` with one core for the library, to be made once for short calls."""
         threads = self.threads
         if threads is None:
             return function
@@ -96,7 +96,7 @@ class OneCore:
 
 
 class _Calls:
-    """The calls that want one core now, and the threads that were set before the first.
+    """The calls that want one core, and the threads that were set before the first of them.
 
     A handler of a signal may make such calls within `begin` and `end`, or raise KeyboardInterrupt
     there. So a call is among them from after the threads are read until after they are set again,

@@ -88,7 +88,7 @@ def test_tiles_that_fit_are_legal() -> None:
          "a ping-pong is of two warpgroups"),
         ("tf32", LARGE, {"stages": 4}, f"a block may use {227 * 1024} bytes of shared memory"),
         ("3xfp16", SPLIT, {"cluster": 4, "block_n": 40},
-         "a cluster has at most 8 blocks, half of which or more store parts of eights of columns"),
+         "a cluster has at most 8 blocks, of which half or more store equal parts of a tile"),
         ("3xfp16", SPLIT, {"cluster": 2}, "a cluster shares tiles of 64 rows"),
         ("tf32", LARGE, {"cluster": 16}, "a cluster has at most 8 blocks"),
         ("tf32", replace(LARGE, stages=2), {"cluster": 2, "fused_pack": True,
