@@ -1,1 +1,1 @@
-"""Complex products: ours and the libraries, rooflines, profiles: ``python -m benchmarks.gemm``."""
+"""Complex products: ours and the libraries, and rooflines: ``python -m benchmarks.gemm``."""

@@ -24,9 +24,9 @@ are checked against SciPy in fp64, large ones on a sample. For every ``--plans``
 candidate plans of one precision are timed too. Products, Hermitian ones too, have those whose
 estimate is below 1.5 times the least one, softmax has all, transforms have cuFFT and the best of
 each kind, and gates have the kernels of their width. The regret is the time of the chosen plan over
-the fastest one's. Kernels are compiled before anything is timed, by several processes. ``--part
-I/N`` measures each N-th case, so that N cards share a sweep: the rows of all parts are those of the
-whole.
+the fastest one's. Kernels are compiled before anything is timed, by several processes.
+``--part I/N`` measures each N-th case, so that N cards share a sweep: the rows of all parts are
+those of the whole.
 """
 
 from __future__ import annotations
