@@ -50,7 +50,7 @@ def beside_cufft(rows: Sequence[Row]) -> list[dict[str, str]]:
             "length": f"{length:.0f}", "by": _whose(own),
             "time (µs)": f"{own['time_us_p50']:.0f}",
             "cuFFT (µs)": f"{other['time_us_p50']:.0f}",
-            "x cuFFT": f"{other['time_us_p50'] / own['time_us_p50']:.2f}",
+            "× cuFFT": f"{other['time_us_p50'] / own['time_us_p50']:.2f}",
             "of copy": f"{own['limit_fraction']:.3f}",
             "error": f"{own['rel_frobenius']:.2e}",
             "cuFFT's": f"{other['rel_frobenius']:.2e}",
