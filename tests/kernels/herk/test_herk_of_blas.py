@@ -152,6 +152,12 @@ def test_rows_that_one_core_makes_hermitian_are_computed_by_one(
     assert cpu_lower.limited(large, len) is len
     assert cpu_lower.limited(large, len, is_matched=True) is not len
     assert cpu_lower.limited(small, len, is_matched=True) is len
+    limits: list[Any] = []
+    monkeypatch.setattr(cpu_lower.numpy_on_one_core, "limit", limits.append)
+    for rows in (0, 60):
+        monkeypatch.setattr(cpu, "hermitian_rows", lambda _, rows=rows: rows)
+        cpu.prepared(large, np.ones((3, 60, 40), np.complex64), None)
+        assert len(limits) == (rows > 0)
 
 
 def _problem(*shape: int) -> HerkProblem:

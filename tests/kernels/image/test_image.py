@@ -146,8 +146,12 @@ def test_blocks_of_directions_are_shared_among_cores(
     for name, value in values.items():
         monkeypatch.setattr(blocks, name, value)
     monkeypatch.setattr(blocks, "available_cores", lambda: 2)
+    monkeypatch.setattr(cpu, "has_few_antennas", lambda _: False)
+    shared: list[object] = []
+    monkeypatch.setattr(blocks, "numpy_on_one_core", lambda share: shared.append(share()))
     found = image(*one.arguments, precision=precision)
     assert np.all(np.abs(found - one.power()) <= one.allowed(precision, "cpu"))
+    assert len(shared) == len(one.frequencies)
 
 
 def test_cosines_of_half_angles_are_those_of_the_angle(rng: np.random.Generator) -> None:
