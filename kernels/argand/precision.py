@@ -120,7 +120,7 @@ class Precision:
 
     @property
     def full_range(self) -> int | None:
-        """Powers of two below its line's largest component down to which one is accurate to u.
+        """Powers of two by which a component may be below its line's largest and be accurate to u.
 
         From there on `scaled_floor` is more than u times the component. None where nothing is
         scaled: every normal number is accurate to u.

@@ -17,13 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from argand.herk.cpu_blas import places_of
-from argand.herk.cpu_lower import (
-    Steps,
-    herk_alone,
-    herk_of_numpy,
-    is_shared,
-    trans_of,
-)
+from argand.herk.cpu_lower import Steps, herk_alone, herk_of_numpy, is_shared, trans_of
 from argand.herk.cpu_matmul import of_columns, of_rows
 from argand.herk.cpu_parts import at_a_time
 from argand.herk.problem import HerkProblem

@@ -116,7 +116,6 @@ def _solved(r: Any, b: Any, how: Solver | None, step: int) -> tuple[Any, Any]:
     if how is None:
         return _solved_apart(r, b)
     x, rows = np.empty(b.shape, b.dtype), np.zeros(systems, np.int32)
-
     for first in overlapping_starts(systems, step):
         some = slice(first, first + step)
         found = how(r[some], b[some])

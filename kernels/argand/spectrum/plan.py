@@ -61,7 +61,7 @@ class SpectrumPlan:
     """A plan of the kernel of spectral estimates.
 
     Attributes:
-        transforms: transforms of a batch of segments, a filter bank's of one tap.
+        transforms: the plan of the transforms of a batch of segments: a filter bank of one tap.
         summed: segments of a group where a batch has whole groups; 0 where a batch is a part of
             one.
         detrended: whether trends are subtracted.

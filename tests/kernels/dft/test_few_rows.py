@@ -52,7 +52,7 @@ def _kind(rows: int, length: int, precision: str, card: Device) -> str | None:
 def test_tables_take_a_part_of_the_time(
     rows: int, length: int, precision: str, kind: str | None
 ) -> None:
-    """As an H200 was measured: the fastest of dense or Hankel plans, convolutions and cuFFT."""
+    """As an H200 measured it: the fastest of dense or Hankel plans, convolutions and cuFFT."""
     assert _kind(rows, length, precision, _card(132)) == kind
 
 
