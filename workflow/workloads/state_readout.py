@@ -153,15 +153,14 @@ class StateReadout(Statevector):
         return self.product(outline, blank(self.result_shape(outline), np.float64))
 
     def product_bytes(self, outline: Staged, written: int) -> int:
-        """See `Workload.product_bytes`; of classical bits HDF5 has 32 bytes a text, one a bit."""
+        """See `Workload.product_bytes`; a text takes 32 bytes, and 8 for each 8 letters begun."""
         if self.case.shots is None:
             return written
         found = self.product_outline(outline)
         arrays = [found.data, *(one.values for one in found.coordinates.values())]
-        texts = sum(
-            (32 - one.itemsize * 3 // 4) * one.size for one in arrays if one.dtype.kind == "U"
-        )
-        return sum(one.nbytes for one in arrays) + texts
+        texts = [one for one in arrays if one.dtype.kind == "U"]
+        numbers = sum(one.nbytes for one in arrays if one.dtype.kind != "U")
+        return numbers + sum(one.size * (32 + 8 * math.ceil(one.itemsize / 32)) for one in texts)
 
     def shape(self, staged: Staged, precision: Precision) -> Shape:
         """Return the work of the evolution, and of one more pass that reads the state."""

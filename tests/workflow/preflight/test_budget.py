@@ -251,8 +251,8 @@ def test_counts_take_the_disk_of_their_outcomes(machine: dict[str, int], tmp_pat
     study = study_of(x={**many, "precisions": ["fp64"], "shots": 400_000, "baselines": "none"})
     pipeline = Pipeline(tmp_path / "x", study.workload("x"), [])
     pipeline.whole()
-    foretold = budget.disk_of(study, "x")["deliver"]
-    assert pipeline.product.stat().st_size == pytest.approx(foretold, rel=0.1)
+    structure = pipeline.product.stat().st_size - budget.disk_of(study, "x")["deliver"]
+    assert 0 < structure < 48 << 10  # of the file, and the certificate
 
 
 def test_operands_that_fill_the_disk_are_refused_before_one_is_written(
