@@ -40,7 +40,7 @@ def as_in_file(source: FileInput, operand: Operand) -> Operand:
         with opened(source.path) as file:
             there = OperandAxes(file, source, both)
     except InputError:  # which is said of the operand again
-        return both if FINE in (source.axes_of(operand.name) or ()) else operand
+        return operand
     names = zip(there.names or (), there.picked.axes, strict=bool(there.names))
     kept = {operand_axis(name) for name, axis in names if axis.kept}
     return both if FINE in kept else operand

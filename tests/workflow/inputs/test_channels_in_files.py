@@ -44,8 +44,13 @@ def test_a_file_of_both_axes_in_any_order(tmp_path: Path, rng: np.random.Generat
     np.testing.assert_allclose(found.data[:, 0], w @ z, atol=1e-12)
     mhz = np.array([150, 152, 151])[:, None] + np.arange(-3, 3) / 10
     np.testing.assert_allclose(found.coordinates["frequency"].values, mhz.reshape(-1))
+    one_channel = {"fine_frequency": "1:7", "channel": 1}
+    staged = beams(select={"samples": one_channel}).workload("b").stage()
+    assert (
+        "antenna 4 x time 6 (from time, frequency, antenna;" in staged.attributes["axes"]["samples"]
+    )
     for number, (one, rows) in enumerate([
-        ({"fine_frequency": "1:7", "channel": 1}, slice(6, 12)),
+        (one_channel, slice(6, 12)),
         ({"fine_frequency": 3}, slice(2, None, 6)),
     ]):  # fmt: skip
         found = run(beams(select={"samples": one}), tmp_path / str(number))["b"]
