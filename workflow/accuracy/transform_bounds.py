@@ -202,7 +202,7 @@ def lost_to_range(precision: Precision, method: Method) -> float:
     A transform begins with a number of at least 2^e and has fewer than 4 N (a convolution's length)
     parts, each off by at most half the smallest number of fp16 when it is split; e and o are two.
     Each stage multiplies the norm by sqrt(L) and divides by the power of two from L on. A
-    convolution's spectrum of a modulus of at least 1 / 2 where it is Rader's (except for one
+    convolution's spectrum has a modulus of at least 1 / 2 where it is Rader's (except for one
     element); Bluestein's takes any modulus, and 1 / 8 is what its norm keeps.
     """
     if not precision.scaled:
