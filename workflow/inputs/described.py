@@ -67,11 +67,6 @@ class Described:
         return {name: header.units for name, header in self.headers.items() if header.units}
 
 
-def present(source: FileInput, operands: Sequence[Operand]) -> list[Operand]:
-    """Return the operands that an input names."""
-    return [operand for operand in operands if getattr(source, operand.name) is not None]
-
-
 def describe(
     source: FileInput, operands: Sequence[Operand], upstream: Mapping[str, Product], *, check: bool
 ) -> Described:
@@ -80,7 +75,8 @@ def describe(
     ``upstream`` are the outlines of the products that it reads. With ``check`` coordinates are
     looked through for mistakes, and long ones are without their values.
     """
-    products, there = source.products(), present(source, operands)
+    products = source.products()
+    there = [operand for operand in operands if getattr(source, operand.name) is not None]
     plain = {
         one.name: as_in_file(source, one)
         for one in there
