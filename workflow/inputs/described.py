@@ -98,7 +98,7 @@ def describe(
     with mistakes.kept():
         if source.format != HDF5 or not plain:
             coordinates = _of_lacking(source, there, made, upstream, check)
-        elif plain:
+        else:
             right = [one for name, one in plain.items() if name in headers]
             wrong = [one for name, one in plain.items() if name not in headers]
             coordinates, left_out = describe_coordinates(source, right, check=check, wrong=wrong)
@@ -106,14 +106,15 @@ def describe(
     mistakes.raise_all()
     headers, coordinates = with_joint(headers, coordinates, list(plain.values()), check=check)
     work_along_any = any(one.free for one in there)
+    # Covariances have antennas along two axes, whose coordinates their kinds compare with others.
     carried = {
         name: own if "column" in headers[name].map.axes else with_antennas(own)
         for name, own in [(name, one.coordinates()) for name, one in made.items()]
-    }  # of covariances, whose columns are antennas too, their kinds look at both
-    placed = any("east" in there for there in (coordinates, *carried.values()))
+    }
+    placed = any("east" in known for known in (coordinates, *carried.values()))
     for name, own in carried.items():
         placed_too = placed and "antenna_position" in made[name].product.coordinates
-        told = with_antennas(own)  # of covariances too
+        told = with_antennas(own)  # of covariances too: their kinds do not compare numbers
         for axis in _NUMBERED_ALIKE:
             if axis in told and not (axis in coordinates or f"{axis}_name" in told):
                 others = [
