@@ -106,22 +106,17 @@ def describe(
     mistakes.raise_all()
     headers, coordinates = with_joint(headers, coordinates, list(plain.values()), check=check)
     work_along_any = any(one.free for one in there)
-    # Covariances have antennas along two axes, whose coordinates their kinds compare with others.
-    carried = {
-        name: own if "column" in headers[name].map.axes else with_antennas(own)
-        for name, own in [(name, one.coordinates()) for name, one in made.items()]
-    }
+    carried = {name: with_antennas(one.coordinates()) for name, one in made.items()}
     placed = any("east" in known for known in (coordinates, *carried.values()))
     for name, own in carried.items():
         placed_too = placed and "antenna_position" in made[name].product.coordinates
-        told = with_antennas(own)  # of covariances too: their kinds do not compare numbers
         for axis in _NUMBERED_ALIKE:
-            if axis in told and not (axis in coordinates or f"{axis}_name" in told):
+            if axis in own and not (axis in coordinates or f"{axis}_name" in own):
                 others = [
                     key for key in headers if axis not in carried.get(key, {}) and key != name
                 ]
                 whole = axis != "antenna" or not placed_too  # places tell which antennas they are
-                check_numbers(name, axis, told[axis], [headers[key] for key in others], whole=whole)
+                check_numbers(name, axis, own[axis], [headers[key] for key in others], whole=whole)
         if not work_along_any:
             own = _as_another(coordinates.get("frequency"), own)
         _carry(coordinates, source, name, own)
