@@ -50,8 +50,8 @@ def herk(
     Args:
         a: ``(..., n, k)`` after its op; a NumPy array is computed on the CPU, a CuPy array on its
             GPU. Any strides. Also `Pairs`, or a NumPy structured array of r and i.
-        c: an array of the result's shape; only its lower triangle is read, and the real part of its
-            diagonal; nothing where beta is 0.
+        c: an array of the result's shape; only its lower triangle is read, and nothing where beta
+            is 0. The imaginary part of its diagonal must be finite, and does not count.
         alpha, beta: real scalars, as in `argand.gemm`; where alpha is 0, a is not read.
         op: ``N`` as it is, ``T`` transposed, ``C`` conjugated and transposed.
         precision: a name of ``PRECISIONS``, a row of it or a dtype, by default as in `argand.gemm`;

@@ -26,9 +26,9 @@ def solve_hermitian(
 ) -> Any:
     """Solve R x = b for each of many Hermitian positive definite matrices, by Cholesky.
 
-    All is computed in the result's type. Only the lower triangles of R are read, and of their
-    diagonals the real parts. x solves (R + E) x = b with a norm of E that is bounded
-    (docs/kernels/hermitian.md).
+    All is computed in the result's type. Only the lower triangles of R are read; the imaginary
+    parts of their diagonals must be finite, and do not count. x solves (R + E) x = b with a norm of
+    E that is bounded (docs/kernels/hermitian.md).
 
     Args:
         r: ``(..., n, n)``, n up to 128, of any strides; NumPy arrays are solved on the CPU, CuPy
