@@ -164,8 +164,9 @@ struct WgmmaPlan {
     }
     // Bytes in which the second warpgroup along k leaves its accumulators for the first.
     constexpr int exchange_bytes() const { return (k_warpgroups - 1) * 8 * kWgmmaM * block_n; }
-    // Parts of eights of columns in which a cluster stores a tile, each by one of its blocks: where
-    // as many as its blocks are not alike, fewer, so that the last blocks store none.
+    // The equal parts, of whole eights of columns, in which a cluster stores a tile. A block stores
+    // one part. Where the eights do not divide by the number of blocks there are fewer parts than
+    // blocks, and the last blocks store none.
     constexpr int parts() const {
         int found = cluster;
         while (block_n / 8 % found) --found;
