@@ -17,7 +17,7 @@ from workflow.storage.files import is_file, sha256_of
 
 LARGEST_BYTES = 64 << 20
 """Bytes of a table: a hundred thousand rows."""
-SIZES = ("kind", "batch", "m", "n", "k", "rows", "columns", "shards", "chunks")
+SIZES = ("batch", "m", "n", "k", "rows", "columns", "shards", "chunks")
 """Columns that say how large the work of a row is."""
 NEEDED = (
     "workload", "implementation", "precision", "device", "verified", "time_us_p50",
@@ -173,6 +173,8 @@ def _row(cells: Mapping[str, str]) -> Row:
     precision = any_precision(cells["precision"])
     verified = cells["verified"] == "true"
     sizes = " ".join(f"{name}={cells[name]}" for name in SIZES if cells.get(name))
+    if sizes and cells.get("kind"):  # the row of a workload that failed has its kind alone
+        sizes = f"kind={cells['kind']} {sizes}"
     row = Row(
         workload=cells["workload"],
         implementation=cells["implementation"],

@@ -92,6 +92,15 @@ def test_what_moved_with_the_peers_of_its_workload(
 
 def test_what_was_not_verified_before(tmp_path: Path) -> None:
     assert comparison(tmp_path, UNVERIFIED, {}).verdict == "now verified"
+    failed = (
+        dict.fromkeys((*times(1), "iterations", "m", "n", "k", "device", "seed", "versions"), "")
+        | {"verified": "false", "verdict": "failed", "reason": "run: killed"}
+    )  # fmt: skip
+    found = comparison(tmp_path, {"source_sha256": "a"}, failed)
+    assert (found.verdict, found.reason, found.regression) == (
+        "no longer verified", "run: killed", True,
+    )  # fmt: skip
+    assert comparison(tmp_path, failed, {}).verdict == "now verified"
     found = comparison(tmp_path, UNVERIFIED, UNVERIFIED)
     assert (found.verdict, found.reason) == (
         "not comparable",
