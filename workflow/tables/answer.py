@@ -12,6 +12,7 @@ from typing import Any
 
 from workflow.accuracy.measures import of_one_result
 from workflow.counted import in_time_units
+from workflow.cpu_models import is_model
 from workflow.records import Record
 from workflow.tables.ranking import best_baseline
 from workflow.tables.readable import Column, number, scientific
@@ -30,9 +31,9 @@ class Answer:
     Attributes:
         workload, kind: the workload of the study and its kind.
         precision: the precision of the product; empty where nothing is delivered.
-        time_us: median of the whole call, in microseconds.
+        time_us: median of the whole call, in microseconds; None where the result did not verify.
         speedup: the best peer's time over it, with the interval of both medians; None where there
-            is not a peer.
+            is not a peer, where the result did not verify, and for a model of a GPU's precision.
         peer: the implementation and precision compared with.
         measures: what the kind of workload measures of it, in the units of its field; the error
             in decibels where the kind measures nothing.
@@ -92,15 +93,27 @@ def _answer(
     if not ours:
         return Answer(name, kind, verdict=f"no product: {failure or 'nothing was computed'}")
     record = ours[0]
-    peer = best_baseline(record, records)
+    silent = _why_silent(record)
+    peer = None if silent else best_baseline(record, records)
     speedup, low, high = (None, None, None) if peer is None else speedup_over(peer, record)
     return Answer(
-        workload=name, kind=kind, precision=record.precision, time_us=record.time_us_p50,
+        workload=name, kind=kind, precision=record.precision,
+        time_us=record.time_us_p50 if record.verified else None,
         speedup=speedup, speedup_low=low, speedup_high=high,
         peer="" if peer is None else f"{peer.implementation} {peer.precision}",
         measures=_measured(record), error=record.rel_frobenius, bound=record.bound,
-        verdict=f"{_proof(record)}; {_speed(speedup, low, high, peer)}", verified=record.verified,
+        verdict=f"{_proof(record)}; {silent or _speed(speedup, low, high, peer)}",
+        verified=record.verified,
     )  # fmt: skip
+
+
+def _why_silent(record: Record) -> str:
+    """Return why the time of a result is compared with no peer's; empty where it is."""
+    if not record.verified:
+        return "not compared: only verified results are"
+    if is_model(record.precision, record.backend):
+        return "a model of a GPU's precision, whose time says nothing of it"
+    return ""
 
 
 def _measured(record: Record) -> str:

@@ -82,6 +82,17 @@ def test_words_for_speed(ours: dict[str, Any], peer: dict[str, Any], words: str)
     assert found.verdict.endswith(words)
 
 
+def test_times_that_say_nothing_are_compared_with_no_peer() -> None:
+    peer = record("numpy", "fp32", 50.0)
+    model = answer(record("argand", "fp16", 100.0, backend="cpu"), peer, precision="fp16")
+    assert (model.speedup, model.peer, model.time_us) == (None, "", 100.0)
+    assert model.verdict.endswith("; a model of a GPU's precision, whose time says nothing of it")
+    lost = {"verified": False, "verdict": "unproven", "reason": "bound 3"}
+    unproven = answer(record("argand", "fp32", 10.0, **lost), peer)
+    assert (unproven.speedup, unproven.peer, unproven.time_us) == (None, "", None)
+    assert unproven.verdict == "unproven: bound 3; not compared: only verified results are"
+
+
 def test_a_speedup_that_the_times_do_not_tell_is_not_in_the_table() -> None:
     uneven = {"time_us_low": 60.0, "time_us_high": 140.0}
     found = answer(
