@@ -126,9 +126,7 @@ def test_plans_near_the_choice_are_measured(monkeypatch: pytest.MonkeyPatch) -> 
         assert (found[0].family == "mma.sync") == (sizes.m == 120)
 
 
-def test_plans_of_triangles_are_square_and_taken_in_trials(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_plans_of_triangles_are_square_and_taken_in_trials(monkeypatch: pytest.MonkeyPatch) -> None:
     card = Device("cuda", "", arch=arch_for(90), cores=132)
     monkeypatch.setattr(product_plans, "gpu", lambda _: card)
     sizes = GemmSizes(500, 120, 120, 300, triangle=True)

@@ -159,8 +159,7 @@ CALLS: list[tuple[str, str, Any, Callable[[Any, Any], Any]]] = [
 
 @pytest.mark.gpu
 @pytest.mark.parametrize(
-    ("name", "values", "call"),
-    [pytest.param(*case[1:], id="-".join(case[:2])) for case in CALLS],
+    ("name", "values", "call"), [pytest.param(*case[1:], id="-".join(case[:2])) for case in CALLS]
 )
 def test_calls_refuse_them_by_name(cp: Any, name: str, values: Any, call: Any) -> None:
     def good(*shape: int) -> Any:

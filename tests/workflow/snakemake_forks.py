@@ -29,10 +29,7 @@ def snakemake_command(*flags: str) -> list[str]:
 
 
 def run_snakemake(
-    flags: Sequence[str],
-    folder: Path,
-    environ: Mapping[str, str] = os.environ,
-    code: Path = ROOT,
+    flags: Sequence[str], folder: Path, environ: Mapping[str, str] = os.environ, code: Path = ROOT
 ) -> subprocess.CompletedProcess[str]:
     """Run Snakemake in a folder to its end: what it said, and its status.
 

@@ -65,8 +65,7 @@ def check_peaks(found: dict[str, Product], sources: list[tuple[float, float]]) -
 
 
 @pytest.mark.parametrize(
-    "precision",
-    ["fp32", *(pytest.param(name, marks=pytest.mark.exhaustive) for name in EVERY)],
+    "precision", ["fp32", *(pytest.param(name, marks=pytest.mark.exhaustive) for name in EVERY)]
 )
 def test_peaks_are_where_the_sources_were_planted(
     root: Path, tmp_path: Path, precision: str

@@ -31,8 +31,7 @@ def test_neighbours_differ_in_one_bit(order):
 
 
 @pytest.mark.parametrize(
-    ("order", "codes"),
-    [(4, "0 1"), (16, "00 01 11 10"), (64, "000 001 011 010 110 111 101 100")],
+    ("order", "codes"), [(4, "0 1"), (16, "00 01 11 10"), (64, "000 001 011 010 110 111 101 100")]
 )
 def test_bits_are_mapped_as_in_802_11(order, codes):
     """IEEE 802.11's tables of input bits, which of 16 and 64 symbols have I from -3 and -7 on."""

@@ -25,13 +25,7 @@ from argand.multiprocessor import registers
 from argand.precision import Precision
 
 from tests.covers import EXHAUSTIVE
-from tests.kernels.compiled import (
-    Candidate,
-    Kernels,
-    assert_clean,
-    offered,
-    refused,
-)
+from tests.kernels.compiled import Candidate, Kernels, assert_clean, offered, refused
 from tests.kernels.precisions import TENSOR
 
 PRODUCT_PLANS = (DensePlan, TwoFactorPlan, HankelPlan)

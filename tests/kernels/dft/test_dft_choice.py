@@ -239,8 +239,7 @@ def test_times_of_two_factors(length: int, precision: str, measured: float) -> N
 
 
 @pytest.mark.parametrize(
-    ("length", "radices"),
-    [(21_501, (12, 8, 8)), (82_277, (12, 8, 8)), (351_903, (12, 16, 16))],
+    ("length", "radices"), [(21_501, (12, 8, 8)), (82_277, (12, 8, 8)), (351_903, (12, 16, 16))]
 )
 def test_radices_are_in_the_order_of_the_fewest_bank_conflicts(
     length: int, radices: tuple[int, ...]

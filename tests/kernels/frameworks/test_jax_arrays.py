@@ -221,10 +221,7 @@ def test_what_jax_cannot_do_is_refused() -> None:
         gemm(x, x[:3])
     with pytest.raises(TypeError, match="JAX has no type for a result of complex-half"):
         gemm(x, x, precision="fp16", output="complex-half")
-    with (
-        jax.enable_x64(False),
-        pytest.raises(ValueError, match="needs jax"),
-    ):
+    with jax.enable_x64(False), pytest.raises(ValueError, match="needs jax"):
         gemm(x, x, precision="fp64")
 
 

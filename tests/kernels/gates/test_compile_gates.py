@@ -12,24 +12,12 @@ from argand import PRECISIONS
 from argand.device import ARCHITECTURES, Arch
 from argand.gates.canonical import permuted
 from argand.gates.heuristics import GateTraits, mma_plans, plan_gate
-from argand.gates.matrix_source import (
-    SOURCES,
-    matrix_kernel_name,
-    matrix_source,
-    matrix_values,
-)
+from argand.gates.matrix_source import SOURCES, matrix_kernel_name, matrix_source, matrix_values
 from argand.gates.plan import MAX_WIDTH, GatePlan, check_gate_plan, widest_mma
 from argand.gates.source import argument_values, gate_source, kernel_name
 from argand.runtime.plan import PlanError
 
-from tests.kernels.compiled import (
-    ARCHS,
-    Candidate,
-    Kernels,
-    assert_clean,
-    offered,
-    refused,
-)
+from tests.kernels.compiled import ARCHS, Candidate, Kernels, assert_clean, offered, refused
 
 MANY = 1 << 20
 

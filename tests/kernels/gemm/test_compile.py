@@ -33,15 +33,7 @@ from argand.runtime.measuring.timing import HOLD_KERNEL, HOLD_SOURCE
 from argand.runtime.plan import WGMMA_TARGET, PlanError, is_legal
 
 from tests.covers import EXHAUSTIVE
-from tests.kernels.compiled import (
-    ARCHS,
-    LAYOUTS,
-    SHORT,
-    Candidate,
-    Kernels,
-    assert_clean,
-    offered,
-)
+from tests.kernels.compiled import ARCHS, LAYOUTS, SHORT, Candidate, Kernels, assert_clean, offered
 from tests.kernels.precisions import READ_IN_PLACE, SINGLE_HALF, TENSOR
 
 

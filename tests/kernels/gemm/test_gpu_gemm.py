@@ -123,11 +123,7 @@ def test_layouts_give_the_same_bits(
     [((5,), (5,)), ((1,), (4,)), ((3, 1), (1, 2)), ((2, 3), ()), ((), (2, 2)), ((0,), (1,))],
 )
 def test_batches(
-    cp: Any,
-    rng: np.random.Generator,
-    precision: str,
-    left: tuple[int, ...],
-    right: tuple[int, ...],
+    cp: Any, rng: np.random.Generator, precision: str, left: tuple[int, ...], right: tuple[int, ...]
 ) -> None:
     check(cp, normal(rng, *left, 19, 33), normal(rng, *right, 33, 21), precision=precision)
 

@@ -7,15 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from argand.herk import (
-    cpu,
-    cpu_blas,
-    cpu_dot,
-    cpu_gather,
-    cpu_lower,
-    cpu_matmul,
-    cpu_parts,
-)
+from argand.herk import cpu, cpu_blas, cpu_dot, cpu_gather, cpu_lower, cpu_matmul, cpu_parts
 from argand.herk.problem import HerkProblem, herk_problem
 from argand.precision import get_precision
 from argand.runtime.cpu.numpy_blas import lapack_address

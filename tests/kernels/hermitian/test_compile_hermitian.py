@@ -7,13 +7,7 @@ from typing import Any
 
 import pytest
 from argand.device import ARCHITECTURES, Arch
-from argand.hermitian.plan import (
-    LARGEST_N,
-    check_plan,
-    kernel_name,
-    kernel_source,
-    plan_hermitian,
-)
+from argand.hermitian.plan import LARGEST_N, check_plan, kernel_name, kernel_source, plan_hermitian
 from argand.runtime.complex_types import ITEM
 from argand.runtime.plan import PlanError
 

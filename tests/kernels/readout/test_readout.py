@@ -110,11 +110,7 @@ def test_marginals_are_sums_over_the_other_qubits(
 @WIDTHS
 @pytest.mark.parametrize("norm", [1.0, 3e-7, 1e9])
 def test_shots_fall_where_exact_integers_say(
-    rng: np.random.Generator,
-    monkeypatch: pytest.MonkeyPatch,
-    dtype: str,
-    width: int,
-    norm: float,
+    rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch, dtype: str, width: int, norm: float
 ) -> None:
     monkeypatch.setattr(cpu, "BLOCK_QUBITS", width)
     monkeypatch.setattr(uniforms, "_PIECE", 1024)

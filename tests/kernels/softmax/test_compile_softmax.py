@@ -19,13 +19,7 @@ from argand.softmax.plan import SoftmaxForm, vector_for
 from argand.softmax.source import kernel_name as softmax_name
 from argand.softmax.source import softmax_source
 
-from tests.kernels.compiled import (
-    ARCHS,
-    Candidate,
-    Kernels,
-    assert_clean,
-    offered,
-)
+from tests.kernels.compiled import ARCHS, Candidate, Kernels, assert_clean, offered
 from tests.kernels.precisions import SOFTMAX
 
 SOFTMAX_COLUMNS = (17, 100, 1000, 65_536, 1 << 20)

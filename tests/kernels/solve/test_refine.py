@@ -106,8 +106,7 @@ def test_columns_of_far_powers_of_two_leave_the_solution(
 
 
 @pytest.mark.parametrize(
-    ("span", "options"),
-    [(664, {}), (1000, {}), (664, {"block": 8}), (110, {"precision": "fp32"})],
+    ("span", "options"), [(664, {}), (1000, {}), (664, {"block": 8}), (110, {"precision": "fp32"})]
 )
 @pytest.mark.parametrize("n", [3, 40])
 def test_rows_of_far_powers_of_two_are_solved(n: int, span: int, options: dict[str, Any]) -> None:

@@ -253,9 +253,7 @@ def test_a_solution_that_overflows_is_refused(n: int) -> None:
             solve(a, b, details=details)
 
 
-def test_blas_takes_one_core_for_norms_where_zgesv_does(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_blas_takes_one_core_for_norms_where_zgesv_does(monkeypatch: pytest.MonkeyPatch) -> None:
     one_core = []
 
     def counted(function: Any, *arguments: Any) -> Any:

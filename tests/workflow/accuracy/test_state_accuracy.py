@@ -8,11 +8,7 @@ from argand.rounding import round_operand
 from tests.kernels.gates.gate_cases import random_unitary
 from tests.normal import normal
 from tests.verdicts import is_right
-from workflow.accuracy.gate_deviations import (
-    evolution_probable,
-    fused_deviation,
-    known_deviation,
-)
+from workflow.accuracy.gate_deviations import evolution_probable, fused_deviation, known_deviation
 from workflow.accuracy.state_accuracy import assess_state, state_reference
 from workflow.passes import Applied, applied_matrices
 

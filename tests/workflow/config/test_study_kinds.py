@@ -100,11 +100,7 @@ def test_a_size_that_is_missing():
         ),
         ("gemm", {"a": "/w", "b": "/b"}, ["workloads.x.input.a must have", "at most 3 axes"]),
         ("gemm", {"a": "/a", "b": "/c"}, ["workloads.x.input.b: ", "no dataset /c", "/hann"]),
-        (
-            "gemm",
-            {"a": "/a", "b": "/re"},
-            ["input.b: /re must be complex64", "float32"],
-        ),
+        ("gemm", {"a": "/a", "b": "/re"}, ["input.b: /re must be complex64", "float32"]),
         (
             "beamforming",
             {"weights": "/w", "samples": "/b"},

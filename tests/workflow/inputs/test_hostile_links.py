@@ -10,10 +10,7 @@ import numpy as np
 import pytest
 
 from tests.workflow.inputs.one_input import OneInput, read, refused
-from workflow.inputs.hdf5_operands import (
-    files_beside,
-    source_checksum,
-)
+from workflow.inputs.hdf5_operands import files_beside, source_checksum
 from workflow.inputs.provenance import provenance
 
 

@@ -11,13 +11,7 @@ import pytest
 from argand import DeviceError
 
 from workflow.jobs import gpu_devices
-from workflow.jobs.gpu_devices import (
-    Gpu,
-    list_gpus_for_jobs,
-    machine_gpus,
-    study_gpus,
-    usable_gpus,
-)
+from workflow.jobs.gpu_devices import Gpu, list_gpus_for_jobs, machine_gpus, study_gpus, usable_gpus
 
 MACHINE = [
     Gpu(0, "GPU-aaaa0000-1111", "NVIDIA H200"),

@@ -242,12 +242,7 @@ def test_folders_that_a_user_may_not_name(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize(
-    ("study", "out"),
-    [
-        ("2026_11_30", "1.10"),
-        ("night #2.yaml", "r: 2"),
-        ("[a] b.yaml", "r #2"),
-    ],
+    ("study", "out"), [("2026_11_30", "1.10"), ("night #2.yaml", "r: 2"), ("[a] b.yaml", "r #2")]
 )
 def test_snakemake_takes_paths_as_they_are_typed(
     root: Path, tmp_path: Path, study: str, out: str

@@ -244,8 +244,7 @@ def test_captures_count_samples_from_the_offset(
 
 
 @pytest.mark.parametrize(
-    ("late", "is_fault"),
-    [(0.0, False), (0.9, False), (1.1, True), (-0.9, False), (-1.1, True)],
+    ("late", "is_fault"), [(0.0, False), (0.9, False), (1.1, True), (-0.9, False), (-1.1, True)]
 )
 def test_clocks_of_samples_and_of_dates_may_be_apart(late: float, is_fault: bool) -> None:
     """Clocks may be apart by 100 ppm, which is 0.36 s in an hour."""

@@ -107,8 +107,7 @@ def held_run(
     wait_for("operands are staged", lambda: list(project.results.glob("staged/*.h5")))
     (project.folder / "hold").touch()
     wait_for(
-        "a run job is there",
-        lambda: slurm.jobs("R", "rule_run") and "run" in _takers(project),
+        "a run job is there", lambda: slurm.jobs("R", "rule_run") and "run" in _takers(project)
     )
     return process, slurm.jobs("R", "rule_run")[0]
 

@@ -12,10 +12,7 @@ from workflow.data import Coordinate, Product
 from workflow.records import Record
 from workflow.storage.certificates import CERTIFICATE_KEYS, read_certificate
 from workflow.storage.datasets import DataError
-from workflow.storage.products import (
-    read_product,
-    write_product,
-)
+from workflow.storage.products import read_product, write_product
 
 RECORD = Record(
     workload="beams", kind="beamforming", implementation="argand", precision="tf32",

@@ -104,8 +104,7 @@ def test_matrices_that_do_not_fit_are_refused_before_reading(matrices):
 def test_nonfinite_input_is_counted_and_refused(matrices):
     source = {"file": matrices, "a": "hole", "b": "b"}
     with pytest.raises(
-        InputError,
-        match=r"input.a has 1 NaN and 1 Inf among 24 values, the first at batch 0",
+        InputError, match=r"input.a has 1 NaN and 1 Inf among 24 values, the first at batch 0"
     ):
         gemm(input=source).stage()
     one = gemm(input=source, allow_nonfinite=True)

@@ -10,11 +10,7 @@ import numpy as np
 import pytest
 from argand.device import Device, arch_for
 from argand.gemm.modular.encode_plan import clustered, clustered_bytes
-from argand.gemm.modular.heuristics import (
-    choose_pieces,
-    choose_plan,
-    choose_slices,
-)
+from argand.gemm.modular.heuristics import choose_pieces, choose_plan, choose_slices
 from argand.gemm.modular.pieces import cuts_of, most_workspace, products_within
 from argand.gemm.modular.problem import ModularProblem, Piece
 from argand.gemm.modular.product_plan import BLOCK_K, RASTER_ROWS

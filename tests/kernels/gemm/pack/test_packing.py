@@ -177,10 +177,7 @@ def test_what_it_says(precision: str) -> None:
     [
         (lambda x, y: gemm(y, x, precision="tf32"), "a was packed for side b"),
         (lambda x, y: gemm(x, x, precision="tf32"), "b was packed for side a; it must be of sid"),
-        (
-            lambda x, y: gemm(x, y, precision="fp32"),
-            "packed at tf32 and the product is at fp32",
-        ),
+        (lambda x, y: gemm(x, y, precision="fp32"), "packed at tf32 and the product is at fp32"),
         (lambda x, y: gemm(x, y, precision="fp16"), "a was packed at tf32 and the product is at f"),
         (
             lambda x, y: gemm(x, y, precision="tf32", rounding="toward_zero"),

@@ -39,10 +39,7 @@ def products(cp: Any, precision: str, left: Any, right: Any) -> list[Any]:
 
 @pytest.mark.parametrize("precision", ["3xtf32", "3xfp16", "tf32", "bf16"])
 def test_the_same_bits_with_any_throttle(
-    cp: Any,
-    rng: np.random.Generator,
-    monkeypatch: pytest.MonkeyPatch,
-    precision: str,
+    cp: Any, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch, precision: str
 ) -> None:
     from argand.runtime.memory import workspace as cuda_workspace
 
@@ -63,9 +60,7 @@ def test_the_same_bits_with_any_throttle(
 
 
 def test_blocks_that_start_late_are_not_waited_for(
-    cp: Any,
-    rng: np.random.Generator,
-    monkeypatch: pytest.MonkeyPatch,
+    cp: Any, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Half of the multiprocessors are taken: their blocks start when the others have ended."""
     m, n, k = SHAPE

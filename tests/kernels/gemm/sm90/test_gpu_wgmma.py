@@ -25,9 +25,7 @@ Array = npt.NDArray[Any]
 
 @pytest.mark.parametrize("precision", TENSOR)
 @pytest.mark.parametrize(
-    "shape",
-    [(1, 130, 70, 66), (2, 68, 200, 40), (1, 131, 201, 46)],
-    ids="x".join(["{0}"]).format,
+    "shape", [(1, 130, 70, 66), (2, 68, 200, 40), (1, 131, 201, 46)], ids="x".join(["{0}"]).format
 )
 def test_every_plan(
     cp: Any, rng: np.random.Generator, precision: str, shape: tuple[int, int, int, int]

@@ -133,9 +133,7 @@ def unswapped(cp: Any, precision: str, *sizes: int) -> list[GemmChoice]:
 
 
 @pytest.mark.parametrize(
-    ("precision", "rounding"),
-    [*product(["tf32", "3xtf32"], ROUNDINGS), ("3xtf32", MIXED)],
-    ids=str,
+    ("precision", "rounding"), [*product(["tf32", "3xtf32"], ROUNDINGS), ("3xtf32", MIXED)], ids=str
 )
 def test_roundings_are_the_models(
     cp: Any, rng: np.random.Generator, precision: str, rounding: Any

@@ -11,13 +11,7 @@ import pytest
 from argand import PRECISIONS
 from argand.device import ARCHITECTURES, arch_for
 from argand.gemm.sm90.legality import check_wgmma_plan
-from argand.gemm.sm90.plan import (
-    EPILOGUES,
-    SPILL_INTERVAL,
-    STORE_BOX_SIDE,
-    Storage,
-    WgmmaPlan,
-)
+from argand.gemm.sm90.plan import EPILOGUES, SPILL_INTERVAL, STORE_BOX_SIDE, Storage, WgmmaPlan
 from argand.gemm.sm90.source import wgmma_kernel_name, wgmma_source
 from argand.gemm.sm90.tiles import wgmma_tiles, with_rounded_rows
 from argand.runtime.plan import WGMMA_TARGET, PlanError, is_legal

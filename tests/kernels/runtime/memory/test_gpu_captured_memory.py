@@ -9,17 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from argand import (
-    DftPlan,
-    GemmPlan,
-    contract,
-    dft,
-    gemm,
-    herk,
-    pairs,
-    softmax,
-    solve_hermitian,
-)
+from argand import DftPlan, GemmPlan, contract, dft, gemm, herk, pairs, softmax, solve_hermitian
 from argand.device import gpu
 from argand.hermitian.plan import plan_hermitian
 
