@@ -7,11 +7,15 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from argand.softmax.formats import REAL_KINDS, bf16_bits, bf16_values
+from argand.softmax.formats import REAL_KINDS, Operation, bf16_bits, bf16_values
 from scipy import special
 
 Array = npt.NDArray[Any]
 
+EXACT: dict[Operation, Any] = {
+    "softmax": special.softmax, "log_softmax": special.log_softmax, "logsumexp": special.logsumexp,
+}  # fmt: skip
+"""Each operation in fp64."""
 HALF_ULP = {"fp64": 2.0**-53, "fp32": 2.0**-24, "fp16": 2.0**-11, "bf16": 2.0**-8}
 UNIT = {"fp64": 2.0**-53, "fp32": 2.0**-24}
 """Half an ulp of what a precision computes in."""

@@ -4,15 +4,16 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from argand import PRECISIONS, SoftmaxProblem, log_softmax, logsumexp, softmax
+from argand import PRECISIONS, SoftmaxProblem, logsumexp, softmax
 from argand.rounding import round_operand
 from argand.softmax import cpu as numpy_softmax
-from argand.softmax.formats import REAL_KINDS
+from argand.softmax.api import FUNCTIONS
+from argand.softmax.formats import OPERATIONS, REAL_KINDS
 from scipy import special
 
 from tests.kernels.precisions import SOFTMAX
 from tests.kernels.softmax import softmax_cases
-from tests.kernels.softmax.softmax_cases import HALF_ULP, nasty_rows, numbers, stored
+from tests.kernels.softmax.softmax_cases import EXACT, HALF_ULP, nasty_rows, numbers, stored
 
 TILE = numpy_softmax.TILE_COLUMNS
 SMALLEST = {**softmax_cases.SMALLEST, "bf16": 2.0**-133}
@@ -37,37 +38,30 @@ def test_kinds(kind, output, columns):
     np.testing.assert_allclose(total, special.logsumexp(numbers(x, kind), axis=-1), rtol=rtol)
 
 
+@pytest.mark.parametrize("operation", OPERATIONS)
 @pytest.mark.parametrize("columns", [6, TILE + 1])
 @pytest.mark.parametrize("scale", [0.3, 1.0, 5.0])
-def test_scale_and_power(columns, scale):
+def test_scale_and_power(operation, columns, scale):
     rng = np.random.default_rng(10)
     z = (rng.normal(size=(3, columns)) + 1j * rng.normal(size=(3, columns))).astype(np.complex64)
     x = scale * np.abs(z.astype(complex)) ** 2
-    for function, reference in (
-        (softmax, special.softmax), (log_softmax, special.log_softmax),
-        (logsumexp, special.logsumexp),
-    ):  # fmt: skip
-        exact = reference(x, axis=-1)
-        got = function(z, power=True, scale=scale)
-        # Three roundings of an exponent as large as the largest power; absolute in a logarithm.
-        rtol = (4 * x.max() + 50) * 2.0**-24
-        atol = 1e-37 if function is softmax else rtol
+    exact, function = EXACT[operation](x, axis=-1), FUNCTIONS[operation]
+    # Three roundings of an exponent as large as the largest power; absolute in a logarithm.
+    rtol = (4 * x.max() + 50) * 2.0**-24
+    atol = 1e-37 if operation == "softmax" else rtol
+    for got in (function(z, power=True, scale=scale), function(np.abs(z) ** 2, scale=scale)):
         np.testing.assert_allclose(got, exact, rtol=rtol, atol=atol)
-        real = function(np.abs(z) ** 2, scale=scale)
-        np.testing.assert_allclose(real, exact, rtol=rtol, atol=atol)
 
 
 @pytest.mark.pairwise
 @pytest.mark.parametrize("precision", SOFTMAX)
 @pytest.mark.parametrize("columns", [3, 40, TILE + 2, 2 * TILE + 1])
-@pytest.mark.parametrize("name", ["softmax", "log_softmax", "logsumexp"])
-def test_infinities_and_nan_are_where_scipy_has_them(name, columns, precision):
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_infinities_and_nan_are_where_scipy_has_them(operation, columns, precision):
     x = nasty_rows(columns)[:: 1 if columns < TILE else 17]
     with np.errstate(invalid="ignore", divide="ignore"):
-        expected = getattr(special, name)(x.astype(float), axis=-1)
-    found = {"softmax": softmax, "log_softmax": log_softmax, "logsumexp": logsumexp}[name](
-        x, precision=precision
-    )
+        expected = EXACT[operation](x.astype(float), axis=-1)
+    found = FUNCTIONS[operation](x, precision=precision)
     np.testing.assert_allclose(found, expected, rtol=2e-5, atol=2e-5)
 
 
