@@ -1,8 +1,10 @@
-"""Which packages of argand import which: arrows point to what knows less, without circles."""
+"""Which packages of argand import which, without circles, and that none imports a framework."""
 
 from __future__ import annotations
 
 import ast
+import subprocess
+import sys
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -142,3 +144,13 @@ def test_imports_in_functions_are_seen(tmp_path: Path) -> None:
     path = tmp_path / "x.py"
     path.write_text("def f():\n    from argand.gemm import api\n    import argand.dft.plan\n")
     assert sorted(imported(path)) == ["argand.dft.plan", "argand.gemm.api"]
+
+
+def test_importing_argand_imports_no_framework() -> None:
+    code = (
+        "import sys, numpy, argand;"
+        "x = numpy.ones((4, 4)); argand.gemm(x, x); argand.dft(x); argand.softmax(x);"
+        "print([name for name in ('torch', 'jax', 'jaxlib', 'cupy') if name in sys.modules])"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "[]"

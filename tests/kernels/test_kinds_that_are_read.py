@@ -1,4 +1,4 @@
-"""Arrays and numbers of other kinds than NumPy's usual ones, which the calls read."""
+"""Arrays of other kinds than NumPy's usual ones, and of no elements, which the calls read."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from argand import (
+    PRECISIONS,
     Gate,
     apply_gate,
     beam_power,
@@ -19,6 +20,8 @@ from argand import (
     solve,
     spectrum,
 )
+
+from tests.kernels.empty_cases import check_empty_products, check_empty_rows
 
 X = np.eye(4, dtype=np.complex64)
 
@@ -68,3 +71,15 @@ def test_integers_of_numpy_are_integers() -> None:
     for qubits in (0, 60, 10**30):
         with pytest.raises(ValueError, match="qubits must be from 1 to 59"):
             plan_circuit(qubits, [])
+
+
+@pytest.mark.each_value
+@pytest.mark.parametrize("op", ["N", "T", "C"])
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_gemm(precision: str, op: str) -> None:
+    check_empty_products(np, precision, op)
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_rows(precision: str) -> None:
+    check_empty_rows(np, precision)

@@ -25,7 +25,7 @@ PUBLISHED = {
 }
 """Where copies of published files lie beside the repository, but for circuits."""
 OF_A_PACKAGE = {"sample_puppi.raw"}
-"""Those that come with baseband, whose copy `test_baseband_samples` compares."""
+"""Those that come with baseband, whose copy `test_vdif` compares."""
 
 
 def git(folder: Path, *arguments: str) -> str:

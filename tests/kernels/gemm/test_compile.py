@@ -9,7 +9,7 @@ from itertools import chain, product
 
 import pytest
 from argand import PRECISIONS
-from argand.device import Arch
+from argand.device import Arch, arch_for
 from argand.gemm.absmax_source import ABSMAX_KERNEL, absmax_source
 from argand.gemm.candidates import EVERY_CLUSTER_K
 from argand.gemm.candidates import candidates as gemm_choices
@@ -269,3 +269,23 @@ def test_what_holds_a_stream(arch: Arch) -> None:
 
 def test_the_split_k_reduction() -> None:
     assert_clean(reduce_source(), WGMMA_TARGET, REDUCE_KERNEL)
+
+
+HOPPER = arch_for(90)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("precision", TENSOR)
+def test_squared_magnitudes(precision: str) -> None:
+    """The largest tile of each storage: a result is one register less to store."""
+    row, sizes, seen = PRECISIONS[precision], GemmSizes(1, 4096, 4096, 4096, power=True), set()
+    for k_major in (False, True):
+        traits = OperandTraits(True, k_major)
+        for choice in gemm_choices(Question(row, sizes, traits, traits), HOPPER, 132):
+            plan = choice.wgmma
+            if plan is None or (plan.storage, plan.k_major, plan.fused_pack) in seen:
+                continue
+            seen.add((plan.storage, plan.k_major, plan.fused_pack))
+            assert plan.power
+            for one in epilogues(precision, plan):
+                assert_clean(wgmma_source(row, one), WGMMA_TARGET, wgmma_kernel_name(row, one))

@@ -1,4 +1,4 @@
-"""Plans of the mma.sync family: which are legal, and that every architecture has one."""
+"""Plans of the mma.sync family: which are legal, that each architecture has one, shared memory."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ from argand.device import ARCHITECTURES, Arch, arch_for
 from argand.gemm.question import GemmSizes
 from argand.gemm.sm80.heuristics import estimated_microseconds
 from argand.gemm.sm80.legality import check_mma_plan
+from argand.gemm.sm80.occupancy import launched_bytes
 from argand.gemm.sm80.plan import CLUSTER_SIZES, FULL_WARP, MmaPlan, holds_accumulators
 from argand.gemm.sm80.tiles import mma_tiles, with_copies
+from argand.multiprocessor import RESERVED_BYTES, SHARED_BYTES
 from argand.runtime.plan import PlanError
 
 from tests.covers import covered
@@ -264,3 +266,35 @@ def test_fp64_has_no_tensor_core_plan() -> None:
     row = PRECISIONS["tf32"]
     with pytest.raises(PlanError, match="operand must be one of"):
         check_mma_plan(mma_tiles(row, ARCHS["sm_80"])[0], PRECISIONS["fp64"], ARCHS["sm_80"])
+
+
+def test_a_short_k_leaves_memory_of_its_stages() -> None:
+    tile = MmaPlan(32, 32, 32, 2, 2, 3)
+    stage = tile.shared_bytes // 3
+    stages = [tile.least_bytes(k) // stage for k in (0, 1, 32, 33, 64, 65, 5000)]
+    assert stages == [1, 1, 1, 2, 2, 3, 3]
+    # Partial sums lie in the memory of all stages.
+    for cut in (replace(tile, warps_k=2), replace(tile, cluster=2)):
+        assert cut.least_bytes(1) == cut.shared_bytes
+
+
+def test_clusters_have_no_more_room_than_their_blocks_need() -> None:
+    """A multiprocessor has room for three blocks of 64 x 16, for two with memory of a part more."""
+    arch, tile = ARCHS["sm_90a"], MmaPlan(64, 16, 32, 4, 1, 3, cluster=3)
+    least = tile.least_bytes(855)
+    more = [launched_bytes(tile, 855, x, 132, arch) - least for x in (1, 234, 235, 468)]
+    assert more == [tile.part_bytes, tile.part_bytes, 0, 0]
+    for plan, slices in product(mma_tiles(PRECISIONS["3xtf32"], arch), CLUSTER_SIZES[1:]):
+        cut = replace(plan, cluster=slices)
+        if cut.shared_bytes < arch.shared_bytes:
+            assert launched_bytes(cut, 4096, 1, 132, arch) <= arch.shared_bytes
+
+
+def test_a_multiprocessor_has_room_for_no_more_blocks_than_it_needs() -> None:
+    arch, tile = ARCHS["sm_90a"], MmaPlan(64, 16, 32, 4, 1, 3)
+    for blocks, held in ((1, 1), (132, 1), (133, 2), (264, 2), (397, 4)):
+        nbytes = launched_bytes(tile, 40, blocks, 132, arch) + RESERVED_BYTES
+        assert SHARED_BYTES // nbytes == held, blocks
+    # Many blocks follow each other, and other cards have other memory.
+    assert launched_bytes(tile, 40, 9999, 132, arch) == tile.least_bytes(40)
+    assert launched_bytes(tile, 40, 1, 108, ARCHS["sm_80"]) == tile.least_bytes(40)
