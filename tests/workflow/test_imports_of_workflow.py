@@ -1,8 +1,11 @@
-"""Imports between packages of workflow: shared ones know no kinds, steps or tables."""
+"""Imports between packages of workflow, and of its processes: fifty start in the default study."""
 
 from __future__ import annotations
 
 import ast
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -146,3 +149,27 @@ def test_benchmarks_import_no_tools() -> None:
 def test_peers_import_argand_alone() -> None:
     folder = ROOT.parent / "benchmarks" / "peers"
     assert upwards(folder, {"workflow", *ABOVE}, "benchmarks.peers.") == []
+
+
+STEPS = (
+    ("import argand", "scipy"),
+    ("import workflow.study", "workflow.workloads.dft"),
+    ("import workflow.workloads; workflow.workloads.KINDS['gemm']", "workflow.workloads.dft"),
+    ("workflow.workloads.KINDS['dft']", "scipy"),
+    ("import workflow.workloads.dft as dft; dft.check_window('hann')", "scipy"),
+    ("import workflow.command", "matplotlib"),
+    ("list(workflow.workloads.KINDS)", "matplotlib"),
+    ("list(workflow.workloads.KINDS)", "qiskit"),
+)
+"""Steps of one process, and the modules that it has not imported after each."""
+
+
+def test_not_what_it_does_not_need(root: Path) -> None:
+    paths = os.pathsep.join((str(root / "kernels"), str(root)))
+    lines = [f"{code}; print({absent!r} in sys.modules)" for code, absent in STEPS]
+    done = subprocess.run(
+        [sys.executable, "-c", "\n".join(["import sys", *lines])], text=True, capture_output=True,
+        check=True, env=os.environ | {"PYTHONPATH": paths},
+    )  # fmt: skip
+    found = dict(zip(STEPS, done.stdout.split(), strict=True))
+    assert [step for step, imported in found.items() if imported != "False"] == []

@@ -1,4 +1,4 @@
-"""Transforms there and back: what stood along the axis, from its first entry on and in its unit."""
+"""Transforms and filter banks: names of axes, and what stood along them, there and back."""
 
 from __future__ import annotations
 
@@ -160,3 +160,31 @@ def test_an_axis_begins_where_it_did_though_another_has_its_name(tmp_path: Path)
     channels = found.coordinates[found.axes[-1]]
     np.testing.assert_allclose(channels.values, 100 + 0.5 * np.arange(16))
     assert (channels.units, found.axes[0]) == ("MHz", "frequency")
+
+
+@pytest.mark.parametrize(
+    ("case", "axes", "other", "expected"),
+    [
+        ({"kind": "channelise", "channels": 8, "taps": 4, "axis": "time"}, ["coarse", "time"],
+         "frequency", "fine_frequency"),
+        ({"kind": "dft", "axis": "time"}, ["coarse", "time"], "frequency", "time_frequency"),
+        ({"kind": "dft", "axis": "time", "power": True, "length": 8}, ["coarse", "time"],
+         "frequency", "time_frequency"),
+        ({"kind": "dft", "axis": "frequency"}, ["pair", "frequency"], "delay", "frequency_delay"),
+    ],
+)  # fmt: skip
+def test_an_axis_that_comes_out_takes_no_name_that_stands_along_another(
+    tmp_path: Path, case: dict[str, Any], axes: list[str], other: str, expected: str
+) -> None:
+    """The frequencies of coarse channels, and the delays of pairs, were lost from products."""
+    with h5py.File(tmp_path / "v.h5", "w") as file:
+        file["v"] = np.ones((2, 64), np.complex64)
+    along = {"values": [5, 7], "units": "MHz" if other == "frequency" else "ns", "axis": axes[0]}
+    source = {
+        "file": str(tmp_path / "v.h5"), "samples": "v", "axes": axes,
+        "coordinates": {other: along},
+    }  # fmt: skip
+    one = study_of({"w": {**case, "input": source}}).workload("w")
+    found = one.product_outline(one.outline())
+    assert found.coordinates[other].values.tolist() == [5, 7]
+    assert found.axes[-1] == expected
