@@ -51,9 +51,6 @@ def understood(staged: Staged) -> str:
         for name, data in shown.items()
     ]
     parts += [along_in_words(name, one) for name, one in staged.coordinates.items()]
-    for name, counts in staged.attributes.get("nonfinite", {}).items():
-        if any(counts.values()):
-            parts.append(f"{counts['nan']} NaN and {counts['inf']} Inf let through in {name}")
     return "; ".join(filter(None, (*parts, caveats(staged))))
 
 
@@ -73,9 +70,16 @@ def caveats(staged: Staged, remark: str = "") -> str:
     """Return a remark on the data before a result is trusted, "" if none.
 
     A ``remark`` of the workload stands first; then what was made 0, is lost or was never written,
-    and what a file has along an axis that is no coordinate.
+    and what a file has along an axis that is no coordinate; last, what is not finite.
     """
-    return "; ".join(filter(None, (remark, lacking_in_words(staged.attributes))))
+    said = [remark, lacking_in_words(staged.attributes)]
+    let_through = [
+        f"{counts['nan']} NaN and {counts['inf']} Inf let through in {name}"
+        for name, counts in staged.attributes.get("nonfinite", {}).items()
+        if any(counts.values())
+    ]
+    said += [*let_through, "errors are of finite results alone"] if let_through else []
+    return "; ".join(filter(None, said))
 
 
 def _ends(first: object, last: object) -> tuple[str, str]:

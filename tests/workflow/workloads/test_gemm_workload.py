@@ -8,7 +8,7 @@ from argand.device import cpu
 
 from tests.workflow.workloads.on_cpu import computed
 from workflow.files.input_error import InputError
-from workflow.steps.staging import understood
+from workflow.steps.staging import caveats, understood
 from workflow.storage.noise import LARGEST_INTEGER, draw
 from workflow.workloads.gemm import Gemm, GemmCase
 
@@ -110,7 +110,9 @@ def test_nonfinite_input_is_counted_and_refused(matrices):
     one = gemm(input=source, allow_nonfinite=True)
     staged = one.stage()
     assert staged.attributes["nonfinite"]["a"] == {"nan": 1, "inf": 1}
-    assert understood(staged).endswith("; 1 NaN and 1 Inf let through in a")
+    said = "1 NaN and 1 Inf let through in a; errors are of finite results alone"
+    assert caveats(staged) == said
+    assert understood(staged).endswith(f"; {said}")
 
 
 def test_acoustic_cross_spectra(real_data):
