@@ -147,6 +147,20 @@ def test_a_peer_on_the_cpu_computes_what_it_says(module: str, rng: np.random.Gen
         np.testing.assert_allclose(found, plain, rtol=0, atol=64 * np.finfo(found.dtype).eps)
 
 
+@pytest.mark.parametrize("name", ["numpy_solve", "numpy_hermitian", "scipy_solve"])
+def test_a_peer_solves_systems_in_the_type_that_it_names(
+    name: str, rng: np.random.Generator
+) -> None:
+    """Rounding fp64's x moves it by u of fp32 at most, elimination in fp32 by more."""
+    a, b = (rng.standard_normal((2, 64, 64)) + 1j * rng.standard_normal((2, 64, 64))).astype("c8")
+    exact = np.linalg.solve(a.astype(complex), b.astype(complex))
+    peer = EVERY[f"benchmarks.peers.{name}"]
+    found = peer.computation("fp32")(a, b)
+    error = np.linalg.norm(found - exact) / np.linalg.norm(exact)
+    in_fp64 = bool(error < np.finfo("f4").eps / 2)
+    assert in_fp64 == (peer.algorithm("fp32") == "gesv complex128")
+
+
 def test_finding_all_peers_imports_no_library_of_a_gpu(root: Path) -> None:
     code = (
         "import sys; from benchmarks.peers import study_names; study_names();"

@@ -54,7 +54,7 @@ CASES: dict[str, tuple[Case, set[str]]] = {
     "image": (images.ImageCase(2, 3, 6, 90), {"numpy"}),
     "spectra": (spectra.SpectrumCase(30, 3, "int8", 10, 4), {"scipy"}),
     "systems": (systems.SystemCase(20, 5, 3, "complex64"), {"numpy"}),
-    "dense systems": (dense.DenseCase(20, 2, "complex64"), {"numpy"}),
+    "dense systems": (dense.DenseCase(20, 2, "complex64"), {"numpy", "scipy"}),
     "systems of fp64": (systems.SystemCase(20, 12, 1, "complex128"), {"numpy"}),
 }
 

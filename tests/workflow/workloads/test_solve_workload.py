@@ -172,7 +172,7 @@ def test_a_singular_system_is_recorded_and_not_delivered(systems, tmp_path):
         "input": {"file": str(systems), "a": "singular", "b": "b"},
     }  # fmt: skip
     one, staged, ran, records = run(case, tmp_path)
-    assert len(records) == 4
+    assert len(records) == 6
     assert not any(record.verified for record in records)
     assert all("singular" in record.reason.lower() for record in records)
     with pytest.raises(DeliveryError, match="the matrix is singular"):
