@@ -83,13 +83,16 @@ class _Tally:
 def rows_for(
     kind: str, precisions: Sequence[str], device: Device, count: int, seed: int
 ) -> Iterator[tuple[PlantedRow, list[str]]]:
-    """Yield a row for each reference and precision, and what failed of the results as they are."""
+    """Yield a row for each reference and precision, and what failed of the results as they are.
+
+    Precisions that the kind does not have are left out.
+    """
     tallies: dict[tuple[str, str], _Tally] = {}
     for number, workload, sampled in cases_of(kind, count, seed):
         staged = workload.stage()
         with small_references(sampled):
             reference = workload.reference(staged)
-        for name in precisions:
+        for name in (one for one in precisions if one in workload.case.precision_names):
             precision = get_precision(name)
             result, assess = _computed(workload, staged, reference, precision, device)
             untouched = assess(result)

@@ -46,8 +46,9 @@ def test_what_is_caught_may_only_grow(kind: str, precisions: list[str], root: Pa
             (row["kind"], row["reference"], row["precision"]): row for row in csv.DictReader(file)
         }
     for row in measured(kind, precisions):
-        before = recorded[kind, row.reference, row.precision]
         what = f"{kind} {row.reference} {row.precision}"
+        before = recorded.get((kind, row.reference, row.precision), {})
+        assert before, f"{what} is not recorded: run benchmarks.planted as docs/adding.md says"
         assert not row.failed, what
         if row.precision in ("fp64", "fp32"):
             assert row.unproven < row.cases, what
@@ -86,6 +87,11 @@ def test_a_result_that_does_not_verify_has_no_trials(
     monkeypatch.setattr(Gemm, "assess", refuse)
     row = measured("gemm", ["fp32"], 1)[0]
     assert (row.cases, getattr(row, counted), row.tries, row.whole) == (1, 1, 0, None)
+
+
+def test_precisions_that_a_kind_lacks_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Gemm.case_type, "precision_names", ("fp64",))
+    assert [row.precision for row in measured("gemm", ["bf16", "fp64"], 1)] == ["fp64"]
 
 
 def test_a_verification_that_takes_everything_misses_everything(

@@ -190,6 +190,7 @@ def least_error(assessed: Callable[[float], Accuracy], refused: tuple[str, ...])
 def over(reason: str) -> float:
     """Return the largest part of what is allowed that a reason names."""
     found = [match for message in MESSAGES for match in re.finditer(message, reason)]
+    assert found, f"a reason must say by how much, as one of {MESSAGES}, got {reason!r}"
     return max(
         float(match["over"])
         if "over" in match.groupdict()

@@ -76,6 +76,7 @@ def test_every_key_says_what_it_is(model):
 def test_the_readme_has_every_key_of_every_kind():
     tables = (ROOT / "config" / "README.md").read_text()
     for kind, workload in KINDS.items():
+        assert f"### {kind}\n" in tables, f"{kind} is not there: run python -m tools.docs"
         section = tables.split(f"### {kind}\n")[1].split("\n### ")[0]
         section += tables.split("## Shards")[0] + tables.split("### Mappings of")[1].split("###")[0]
         for model in models_of(workload.case_type):
