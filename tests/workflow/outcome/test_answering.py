@@ -1,4 +1,4 @@
-"""The answer names the files, arrays and products of each workload."""
+"""The answer names each workload's files, arrays and products, and results that are left over."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ from test_shards import Pipeline
 
 from tests.workflow.chained_cases import study_of
 from workflow.outcome.answering import AnswerFigures, AnswerFiles, data_of, write_answers
+from workflow.outcome.leftovers import left_over
 from workflow.preflight.loading import load_study
 from workflow.storage.certificates import read_certificate
+from workflow.storage.checked_json import write_object
 from workflow.tables.readable import scientific
 
 FILE = "/data/night <1>.h5"
@@ -109,3 +111,41 @@ def test_what_to_know_of_the_data_stands_in_the_answer(tmp_path: Path) -> None:
         [study.workload("w")], records, drawn, AnswerFiles(**files), made={"w": product}
     )
     assert str(product) in found.data
+
+
+def put(folder: Path, *names: str) -> None:
+    for name in names:
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"x" * 512)
+
+
+def test_what_is_of_the_study_and_what_is_not(tmp_path: Path) -> None:
+    """Old products lie beside the new ones and look the same; old runs and operands are large."""
+    folder = tmp_path / "products" / "night"  # a name that is a folder of results too
+    listed = (
+        "products/products.h5", "products/products/1-of-1.h5", "records/products.jsonl",
+        "products/new.h5", "products/new.uvh5", "products/beams.h5", "products/beams/1-of-2.h5",
+        "products/beams/2-of-2.h5", "records/new.jsonl", "records/beams.jsonl",
+    )  # fmt: skip
+    put(folder, *listed, "records/beams/1-of-2.jsonl", "records/growth.json", "staged/beams.h5")
+    put(folder, "runs/beams/2-of-2.h5", "times/new.json", "figures/pareto/beams.svg", ".study")
+    files = {f"products/night/{name}": "" for name in listed}  # from where the run was
+    manifest = {"study": "products/night/study.yaml", "files": files}
+    write_object(folder / "manifest.json", manifest)
+    assert left_over(folder) == ""
+    put(folder, "products/old.h5", "products/old.uvh5", "products/beams/1-of-4.h5")
+    put(folder, "staged/old.h5", "runs/beams/1-of-4.h5", "times/old.json", "records/old.jsonl")
+    put(folder, "figures/products/old.svg")
+    old = [f"{folder}/products/{name}" for name in ("beams/1-of-4.h5", "old.h5", "old.uvh5")]
+    others = "5 files in figures, records, runs, staged, times (2.5 KiB)"
+    assert left_over(folder) == ", ".join([*old, others])
+    put(folder, *(f"products/old/{number:02}-of-20.h5" for number in range(1, 21)))
+    assert ", 13 more products, 5 files in " in left_over(folder)
+
+
+def test_nobody_can_say_so_without_a_manifest(tmp_path: Path) -> None:
+    put(tmp_path, "products/old.h5")
+    assert left_over(tmp_path) == ""
+    (tmp_path / "manifest.json").write_text("{}")
+    assert left_over(tmp_path) == ""
