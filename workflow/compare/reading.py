@@ -101,7 +101,21 @@ def read_rows(path: Path) -> dict[Key, Row]:
             found[row.key] = replace(row, parameters=parameters.get(row.workload, {}))
     if not found:
         raise TableError(files[0], "the table has no rows")
-    return found
+    inputs = {row.workload: row.factors["input"] for row in found.values()}
+    return {key: _with_inputs(row, inputs) for key, row in found.items()}
+
+
+def _with_inputs(row: Row, inputs: Mapping[str, str]) -> Row:
+    """Return a row with the input files of workloads whose products lead to it as factors too.
+
+    ``inputs`` are the files of each workload; a row has the parameters of all that lead to it.
+    """
+    leading = {
+        f"input of {name}": files
+        for name, files in inputs.items()
+        if f"{name}.kind" in row.parameters
+    }
+    return replace(row, factors={**row.factors, **leading})
 
 
 def _of_manifest(manifest: Path, tables: list[Path]) -> dict[str, dict[str, str]]:

@@ -122,8 +122,8 @@ def _differing(before: Row, after: Row, across: frozenset[str]) -> str:
     """
     found = []
     for name, value in before.factors.items():
-        other = after.factors[name]
-        if name not in across and value and other and value != other:
+        other = after.factors.get(name, "")
+        if name.split()[0] not in across and value and other and value != other:
             found.append(f"{name} {value} / {other}")
     if "parameters" not in across:
         found += _other_parameters(before.parameters, after.parameters)

@@ -16,6 +16,7 @@ from argand.precision import any_precision
 from argand.runtime.measuring.ceilings import Ceilings
 
 from workflow.accuracy import Accuracy, worst_of
+from workflow.config.file_input import WorkloadInput
 from workflow.data import Staged
 from workflow.implementation import Shape
 from workflow.inputs.provenance import file_digests
@@ -174,9 +175,11 @@ def _record(
 def sources_of(workload: Workload, outline: Staged) -> str:
     """Return the SHA-256 of each of the user's files that the workload was staged from.
 
-    It is empty for another workload's product, which says when it was made and so always differs.
+    A product of another workload is left out: it says when it was made, and so always differs.
     """
-    return "" if workload.depends_on() else "; ".join(file_digests(outline.attributes).values())
+    if isinstance(workload.case.data_source, WorkloadInput):
+        return ""
+    return "; ".join(file_digests(outline.attributes).values())
 
 
 def _speed(result: Result, shape: Shape, ceilings: Ceilings) -> dict[str, Any]:

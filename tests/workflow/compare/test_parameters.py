@@ -19,10 +19,16 @@ BANK = {"kind": "channelise", "channels": 4, "taps": 2, "samples": 64, "antennas
 READER = {"kind": "correlate", "input": {"voltages": {"workload": "bank"}}}
 
 
-def rows(folder: Path, bank: dict[str, Any], reader: dict[str, Any]) -> dict[Key, Row]:
-    """The rows of a results folder, whose manifest has the parameters of its study."""
+def rows(
+    folder: Path, bank: dict[str, Any], reader: dict[str, Any], digest: str = ""
+) -> dict[Key, Row]:
+    """The rows of a results folder, whose manifest has the parameters of its study.
+
+    With a ``digest`` there is a row of the bank, read from a file that has it.
+    """
     study = load_study({"workloads": {"bank": BANK | bank, "w": READER | reader}})
-    table = write_table(folder / "tables" / "performance.csv", [ROW])
+    of_bank = [ROW | {"workload": "bank", "source_sha256": digest}] if digest else []
+    table = write_table(folder / "tables" / "performance.csv", [ROW, *of_bank])
     parameters = {name: study.parameters(name) for name in study.names}
     paths = folder / "manifest.json", folder / "study.yaml"
     write_manifest(*paths, {}, [], {}, [table], parameters)
@@ -49,6 +55,17 @@ def test_other_parameters_of_it_or_of_what_it_reads(
     assert compared.is_compared == (not compared.reason) == (not reason)
     (compared,) = compare(before, after, Margins(across=frozenset({"parameters"})))
     assert compared.is_compared
+
+
+def test_other_files_of_what_it_reads(tmp_path: Path) -> None:
+    before, same, after = (rows(tmp_path / one, {}, {}, one[0]) for one in ("a", "aa", "b"))
+    assert all(row.is_compared for row in compare(before, same, Margins()))
+    compared, bank = compare(before, after, Margins())
+    assert (compared.reason, bank.reason) == ("input of bank a / b", "input a / b")
+    across = Margins(across=frozenset({"input"}))
+    assert all(row.is_compared for row in compare(before, after, across))
+    alone = read_rows(tmp_path / "b" / "tables" / "performance.csv")
+    assert compare(before, alone, Margins())[0].is_compared
 
 
 def test_a_table_alone_tells_none(tmp_path: Path) -> None:

@@ -129,7 +129,7 @@ def test_a_record_says_what_its_operands_came_from(tmp_path: Path) -> None:
 
 
 def test_the_files_of_a_record_are_the_users_own(tmp_path: Path) -> None:
-    """A circuit, and both files of a recording; of a product of another workload there is none."""
+    """A circuit, both files of a recording, a file beside a product; of a product alone none."""
     circuit, recording = tmp_path / "c.qasm", tmp_path / "r.sigmf-meta"
     circuit.write_text('OPENQASM 2.0;\ninclude "qelib1.inc";\nqreg q[1];\nh q[0];\n')
     described = {"core:datatype": "ci16_le", "core:sample_rate": 1e6, "core:version": "1.2.0"}
@@ -143,12 +143,22 @@ def test_the_files_of_a_record_are_the_users_own(tmp_path: Path) -> None:
         "spectra": {"kind": "dft", "axis": "time", "input": samples},
         "beams": beams,
         "shares": {"kind": "softmax", "input": {"workload": "beams"}},
+        "both": {
+            "kind": "gemm",
+            "input": {"file": str(circuit), "a": {"workload": "c"}, "b": "b"},
+        },
+        "c": {"kind": "gemm", "m": 2, "n": 2, "k": 2},
     }
     study = load_study({"precisions": ["fp32"], "workloads": workloads})
-    own = {"state": [circuit], "spectra": [recording, recording.with_suffix(".sigmf-data")]}
+    own = {
+        "state": [circuit],
+        "both": [circuit],
+        "spectra": [recording, recording.with_suffix(".sigmf-data")],
+    }
     for name in study.names:
         workload = study.workload(name)
-        product = Staged({}, {}, attributes={"source_sha256": "of a product"})
+        digest = sha256(circuit.read_bytes()).hexdigest() if name in own else "of a product"
+        product = Staged({}, {}, attributes={"source": "x", "source_sha256": digest})
         staged = product if workload.depends_on() else workload.stage()
         said = [sha256(file.read_bytes()).hexdigest() for file in own.get(name, [])]
         assert sources_of(workload, staged) == "; ".join(said)
