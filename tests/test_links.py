@@ -84,19 +84,12 @@ def test_kernel_pages_name_files_that_are_there(root: Path) -> None:
         *(
             package / name
             for name in (
-                "gemm",
-                "softmax",
-                "dft",
-                "gates",
-                "image",
-                "solve",
-                "channelise",
-                "spectrum",
+                "gemm", "softmax", "dft", "gates", "image", "solve", "channelise", "spectrum",
                 "beam_power",
             )
         ),
         *(package / name for name in ("gemm/modular", "cuda/gemm/modular")),
-    ]
+    ]  # fmt: skip
     named = sorted((root / "docs" / "kernels").glob("*.md"))
     assert named
     missing = {page.name: missing_files(page, folders) for page in named}

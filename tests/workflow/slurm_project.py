@@ -64,15 +64,9 @@ class Project:
     def flags(self, *flags: str) -> list[str]:
         snakefile = str(self.root / "Snakefile")
         return [
-            "--snakefile",
-            snakefile,
-            "--config",
-            f"study={self._names[0]}",
-            f"out={self._names[1]}",
-            "--directory",
-            ".",
-            *flags,
-        ]
+            "--snakefile", snakefile, "--config", f"study={self._names[0]}",
+            f"out={self._names[1]}", "--directory", ".", *flags,
+        ]  # fmt: skip
 
     def run(self, *flags: str, status: int = 0) -> str:
         """Run Snakemake on two cores of this machine to its end: what it said."""

@@ -59,13 +59,10 @@ def test_kernels_compile(bank: tuple[int, int], component: str) -> None:
 @pytest.mark.parametrize(
     "one",
     [
-        {"oversampling": 2},
-        {"real": True},
-        {"channels": 2304, "taps": 8},
-        {"channels": 512, "taps": 13},
-        {"taps": 4, "component": "int8"},
+        {"oversampling": 2}, {"real": True}, {"channels": 2304, "taps": 8},
+        {"channels": 512, "taps": 13}, {"taps": 4, "component": "int8"},
     ],
-)
+)  # fmt: skip
 def test_others_have_no_plan(one: dict[str, Any]) -> None:
     """Oversampled, real, columns that are not blocks, a long turn, and few taps of integers."""
     assert found(**({"channels": 1024, "taps": 8} | one)) is None

@@ -63,13 +63,9 @@ BANKS = {
     "odd hop and real": bank(12, 4, 50, oversampling="4/3", kind="float32", seed=28),
 }
 OTHERS = (
-    "a prime",
-    "a prime, oversampled",
-    "184 real channels, oversampled",
-    "1288 channels, oversampled",
-    "too long",
-    "many taps",
-)
+    "a prime", "a prime, oversampled", "184 real channels, oversampled",
+    "1288 channels, oversampled", "too long", "many taps",
+)  # fmt: skip
 """Banks that the kernel does not take."""
 
 

@@ -29,16 +29,11 @@ LENGTHS = (
     32768, 65536, 131072,
 )  # fmt: skip
 CONVOLUTIONS = [
-    rader(31, product(6, 5)),
-    rader(113, product(16, 7)),
-    rader(397, product(44, 9)),
-    rader(1009, product(36, 28)),
-    rader(1009, product(16, 63)),
-    rader(8191, product(91, 90)),
-    bluestein(31, product(8, 8)),
-    bluestein(100, product(12, 10)),
+    rader(31, product(6, 5)), rader(113, product(16, 7)), rader(397, product(44, 9)),
+    rader(1009, product(36, 28)), rader(1009, product(16, 63)), rader(8191, product(91, 90)),
+    bluestein(31, product(8, 8)), bluestein(100, product(12, 10)),
     bluestein(10007, product(112, 90)),
-]
+]  # fmt: skip
 LARGE = [method_for(1 << 14), method_for(1 << 15)]  # fmt: skip
 MAX_PLANS = 4
 """Plans of a kind that are compiled and run of each method."""

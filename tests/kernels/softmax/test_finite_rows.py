@@ -70,12 +70,8 @@ def test_a_form_that_came_before_is_not_checked_again(
 ) -> None:
     x = np.random.default_rng(2).standard_normal((5, 6)).astype(np.float32)
     calls: list[dict[str, Any]] = [
-        {},
-        {"precision": "tf32"},
-        {"scale": 2.0},
-        {"axis": 0},
-        {"out": function(x)},
-    ]
+        {}, {"precision": "tf32"}, {"scale": 2.0}, {"axis": 0}, {"out": function(x)},
+    ]  # fmt: skip
     first = [function(x, **call).copy() for call in calls]
     monkeypatch.setattr(api, "_problem_of", None)  # a call that is checked fails
     for call, expected in zip(calls, first, strict=True):

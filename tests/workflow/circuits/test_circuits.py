@@ -98,15 +98,10 @@ def test_factors_and_permutations_reach_beyond_a_block(block, monkeypatch):
         one, other, third = map(int, rng.permutation(8)[:3])
         angle = float(rng.uniform(0, 6))
         gate, qubits = [
-            (CPhaseGate(angle), [one, other]),
-            (RZGate(angle), [one]),
-            (CCZGate(), [one, other, third]),
-            (HGate(), [one]),
-            (SwapGate(), [one, other]),
-            (CXGate(), [one, other]),
-            (IGate(), [one]),
-            (RXXGate(angle), [one, other]),
-        ][number % 8]
+            (CPhaseGate(angle), [one, other]), (RZGate(angle), [one]),
+            (CCZGate(), [one, other, third]), (HGate(), [one]), (SwapGate(), [one, other]),
+            (CXGate(), [one, other]), (IGate(), [one]), (RXXGate(angle), [one, other]),
+        ][number % 8]  # fmt: skip
         circuit.append(gate, qubits)
     gates = gates_of(circuit, 3)
     operands = fused_gates.as_operands(gates)

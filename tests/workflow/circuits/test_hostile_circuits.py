@@ -23,19 +23,12 @@ DOUBLING = "gate g0 a {h a;}\n" + "".join(
 DEEP = "gate d0 a {h a;}\n" + "".join(f"gate d{i + 1} a {{d{i} a;}}\n" for i in range(99))
 WIDE = [f"q[{i}]" for i in range(30)]
 INCLUDES = (
-    'include "/etc/passwd";',
-    "include '/etc/passwd';",
-    "include\n'/etc/passwd';",
-    "include // of others\n\t'../secret'\r;",
-    "include'../secret';",
-    "qreg r[2];include '../secret';",
-    'include "link";',
-    "include 'one.qasm';",
-    "include '/dev/zero';",
-    "include 'doubling.inc';",
-    "gate g a { include '/etc/passwd'; }",
+    'include "/etc/passwd";', "include '/etc/passwd';", "include\n'/etc/passwd';",
+    "include // of others\n\t'../secret'\r;", "include'../secret';",
+    "qreg r[2];include '../secret';", 'include "link";', "include 'one.qasm';",
+    "include '/dev/zero';", "include 'doubling.inc';", "gate g a { include '/etc/passwd'; }",
     "include;",
-)
+)  # fmt: skip
 
 
 def check(path: Path) -> None:

@@ -38,11 +38,8 @@ READOUTS = [
     {"shots": 10, "noise": {"depolarising": 0.01, "damping": 0.1}},
 ]
 FILES = [
-    "config/test.yaml",
-    "config/observatory.yaml",
-    "examples/mimo.yaml",
-    "examples/spectra.yaml",
-]
+    "config/test.yaml", "config/observatory.yaml", "examples/mimo.yaml", "examples/spectra.yaml",
+]  # fmt: skip
 GIVEN = {
     name: case for file in FILES for name, case in read_study_file(ROOT / file)["workloads"].items()
 } | {f"readout-{i}": GHZ | readout for i, readout in enumerate(READOUTS)}
@@ -56,21 +53,10 @@ WORDS = sorted(
     {name for kind in KINDS.values() for name in kind.case_type.model_fields}
     | {"workloads", "device", "seed", "file", "name", "select", "input", "external", "real"}
     | {
-        *KINDS,
-        "fp32",
-        "auto",
-        "none",
-        "qft",
-        "/x",
-        ":",
-        "0:4",
-        "../x",
-        "x" * 300,
-        "\0",
-        "1e3",
+        *KINDS, "fp32", "auto", "none", "qft", "/x", ":", "0:4", "../x", "x" * 300, "\0", "1e3",
         "{x}",
     }
-)
+)  # fmt: skip
 NUMBERS = (
     st.integers() | st.floats() | st.sampled_from([0, -1, 2**31, 2**63, 2**64, 10**300, 1e308])
 )

@@ -263,15 +263,11 @@ def test_the_likeliest_states_are_the_first_of_equal_ones(equal: int) -> None:
 @pytest.mark.parametrize(
     ("largest", "units", "shown", "label"),
     [
-        (3.2e-7, "s", 320.0, "x (ns)"),
-        (1.5e8, "Hz", 150.0, "x (MHz)"),
-        (-999.0, "m", -999.0, "x (m)"),
-        (2e4, "V", 2e4, "x (V)"),
-        (1e-12, "s", 1e-3, "x (ns)"),
-        (0.0, "Hz", 0.0, "x (Hz)"),
-        (5.0, "", 5.0, "x"),
+        (3.2e-7, "s", 320.0, "x (ns)"), (1.5e8, "Hz", 150.0, "x (MHz)"),
+        (-999.0, "m", -999.0, "x (m)"), (2e4, "V", 2e4, "x (V)"), (1e-12, "s", 1e-3, "x (ns)"),
+        (0.0, "Hz", 0.0, "x (Hz)"), (5.0, "", 5.0, "x"),
     ],
-)
+)  # fmt: skip
 def test_axes_have_a_unit_that_people_read(largest, units, shown, label):
     values, found = pictures.labelled("x", np.array([0.0, largest, np.nan]), units)
     assert found == label

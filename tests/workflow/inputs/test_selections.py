@@ -15,13 +15,9 @@ from workflow.inputs.selections import pick
 
 SHAPE = (6, 5, 40)
 SELECTIONS: list[Any] = [
-    None,
-    [":", ":", "::3"],
-    ["1:5", 2, "7:40:2"],
-    [[5, 0, 3], ":", [39, 1, 2, 20, 7]],
-    [3, 4, 39],
+    None, [":", ":", "::3"], ["1:5", 2, "7:40:2"], [[5, 0, 3], ":", [39, 1, 2, 20, 7]], [3, 4, 39],
     [[1], "0:1", ":"],
-]
+]  # fmt: skip
 
 
 @pytest.mark.pairwise

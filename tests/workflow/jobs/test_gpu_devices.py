@@ -24,19 +24,11 @@ MACHINE = [
 @pytest.mark.parametrize(
     ("value", "expected"),
     [
-        (None, [0, 1, 2, 3]),
-        ("", []),
-        ("-1", []),
-        ("NoDevFiles", []),
-        ("2", [2]),
-        ("3,1", [3, 1]),
-        (" 3 , 1 ", [3, 1]),
-        ("0,-1,1", [0]),
-        ("GPU-bbbb0000-1111", [2]),
-        ("GPU-bb,GPU-aaaa2", [2, 1]),
-        ("GPU-cccc0000-1111,0", [3, 0]),
+        (None, [0, 1, 2, 3]), ("", []), ("-1", []), ("NoDevFiles", []), ("2", [2]), ("3,1", [3, 1]),
+        (" 3 , 1 ", [3, 1]), ("0,-1,1", [0]), ("GPU-bbbb0000-1111", [2]),
+        ("GPU-bb,GPU-aaaa2", [2, 1]), ("GPU-cccc0000-1111,0", [3, 0]),
     ],
-)
+)  # fmt: skip
 def test_cuda_visible_devices_is_read_as_cuda_reads_it(
     value: str | None, expected: list[int]
 ) -> None:

@@ -179,16 +179,11 @@ def test_who_waits_says_so_in_the_log_and_to_who_watches(
 @pytest.mark.parametrize(
     ("resources", "gpus"),
     [
-        ({"gpu": 1}, 1),
-        ({"gpu": 0}, 0),
-        ({}, 0),
-        ({"gpu": 0, "gres": "gpu"}, 1),
-        ({"gpu": 0, "gres": "gpu:1"}, 1),
-        ({"gpu": 0, "gres": "gpu:a100"}, 1),
-        ({"gpu": 0, "gres": "gpu:1g.5gb:2"}, 2),
-        ({"gpu": 1, "gres": "scratch:100G"}, 1),
+        ({"gpu": 1}, 1), ({"gpu": 0}, 0), ({}, 0), ({"gpu": 0, "gres": "gpu"}, 1),
+        ({"gpu": 0, "gres": "gpu:1"}, 1), ({"gpu": 0, "gres": "gpu:a100"}, 1),
+        ({"gpu": 0, "gres": "gpu:1g.5gb:2"}, 2), ({"gpu": 1, "gres": "scratch:100G"}, 1),
     ],
-)
+)  # fmt: skip
 def test_gpus_are_asked_for_in_either_way(resources: dict[str, object], gpus: int) -> None:
     assert job_device.asked_gpus(resources) == gpus
 

@@ -144,14 +144,10 @@ class TestCheck:
             "link": {"kind": "mimo", "receivers": 2, "transmitters": 1, "snr_db": [10, 20]},
             "many": {"kind": "dft", "length": 1 << 21},
             "welch": {
-                "kind": "dft",
-                "power": True,
-                "length": 8,
-                "average": "all",
-                "segments": 3,
+                "kind": "dft", "power": True, "length": 8, "average": "all", "segments": 3,
                 "sample_rate_hz": 1e6,
             },
-        }
+        }  # fmt: skip
         lines = products_list(load_study({"device": "cpu", "workloads": workloads})).splitlines()
         assert lines[0].startswith(
             "- vis: visibilities frequency 2 x integration 4 x input 3 x conjugated_input 3 mV^2; "

@@ -38,16 +38,10 @@ def best(length: int, precision: str = "3xfp16", *, wide: bool = False) -> Plan:
         (best(4 * 41, "tf32"), 4 * 41, True),  # which butterflies convolve for at two terms
     ],
     ids=[
-        "cufft",
-        "butterfly",
-        "single_cta",
-        "cluster",
-        "three_kernel",
-        "dense",
-        "two_factor",
+        "cufft", "butterfly", "single_cta", "cluster", "three_kernel", "dense", "two_factor",
         "two_factor_or_butterfly",
     ],
-)
+)  # fmt: skip
 def test_what_ran_decides(
     rng: np.random.Generator, plan: Plan | None, length: int, coarse: bool, precision: str
 ) -> None:

@@ -112,13 +112,10 @@ def test_a_speedup_that_the_times_do_not_tell_is_not_in_the_table() -> None:
 @pytest.mark.parametrize(
     ("time", "shown"),
     [
-        (0.4, "400 ns"),
-        (1.0, "1.00 µs"),
-        (999.6, "1.00 ms"),
-        (54200.0, "54.2 ms"),
+        (0.4, "400 ns"), (1.0, "1.00 µs"), (999.6, "1.00 ms"), (54200.0, "54.2 ms"),
         (1.87e6, "1.87 s"),
     ],
-)
+)  # fmt: skip
 def test_times_and_measures_have_units(time: float, shown: str) -> None:
     measures = {"dynamic_range_db": 77.76, "peak_shift": 0.0, "row_sum_error": 1e-7}
     found = answer(record("argand", "fp32", time, measures=measures))

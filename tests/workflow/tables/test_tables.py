@@ -21,23 +21,11 @@ GROWTH = [
 
 def record(implementation="argand", precision="fp32", time=100.0, **changes):
     known = {
-        "workload": "w",
-        "kind": "gemm",
-        "algorithm": "cgemm",
-        "device": "d",
-        "iterations": 20,
-        "time_us_p50": time,
-        "tflops": 1.0,
-        "gbytes_per_s": 2.0,
-        "limit_fraction": 0.123456,
-        "energy_j": 3.0,
-        "rel_frobenius": 1e-7,
-        "componentwise_re": 1e-7,
-        "componentwise_im": 2e-7,
-        "bound": 1e-5,
-        "tolerance": 1e-2,
-        "verified": True,
-    }
+        "workload": "w", "kind": "gemm", "algorithm": "cgemm", "device": "d", "iterations": 20,
+        "time_us_p50": time, "tflops": 1.0, "gbytes_per_s": 2.0, "limit_fraction": 0.123456,
+        "energy_j": 3.0, "rel_frobenius": 1e-7, "componentwise_re": 1e-7, "componentwise_im": 2e-7,
+        "bound": 1e-5, "tolerance": 1e-2, "verified": True,
+    }  # fmt: skip
     known |= changes
     return Record(implementation=implementation, precision=precision, **known)
 
@@ -87,13 +75,10 @@ def test_a_class_of_its_own_comes_before_a_faster_one_that_is_more_accurate():
 @pytest.mark.parametrize(
     "change",
     [
-        {"workload": "other"},
-        {"device": "other"},
-        {"verified": False, "reason": "wrong"},
-        {"time": None},
-        {"implementation": "argand"},
+        {"workload": "other"}, {"device": "other"}, {"verified": False, "reason": "wrong"},
+        {"time": None}, {"implementation": "argand"},
     ],
-)
+)  # fmt: skip
 def test_what_is_no_peer(change):
     peer = record(**({"implementation": "cublas", "time": 1.0} | change))
     assert complete([record(), peer])[0].speedup is None

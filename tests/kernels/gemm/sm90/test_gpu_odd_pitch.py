@@ -89,15 +89,11 @@ def assert_right(cp: Any, a: Any, b: Any, precision: str, **how: Any) -> None:
 @pytest.mark.parametrize(
     "shape",
     [
-        (1, 130, 70, 67),
-        (1, 67, 200, 40),
-        (2, 68, 201, 41),
-        (3, 90, 65, 80),
-        (5, 131, 67, 81),
+        (1, 130, 70, 67), (1, 67, 200, 40), (2, 68, 201, 41), (3, 90, 65, 80), (5, 131, 67, 81),
         (1, 3, 33, 1031),
     ],
     ids=str,
-)
+)  # fmt: skip
 def test_every_candidate(
     cp: Any, rng: np.random.Generator, precision: str, shape: tuple[int, int, int, int]
 ) -> None:

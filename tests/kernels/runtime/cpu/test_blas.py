@@ -36,18 +36,12 @@ def test_the_kernels_are_those_that_openblas_was_told_to_take(name: str) -> None
 @pytest.mark.parametrize(
     ("kernels", "cpu_has", "expected"),
     [
-        ("SkylakeX", True, True),
-        ("Cooperlake", True, True),
-        ("SapphireRapids", True, True),
-        ("of a CPU to come", True, True),
-        ("Haswell", True, False),
-        ("Zen", True, False),
-        ("Nehalem", True, False),
-        ("SkylakeX", False, False),
-        ("NeoverseV2", None, False),
+        ("SkylakeX", True, True), ("Cooperlake", True, True), ("SapphireRapids", True, True),
+        ("of a CPU to come", True, True), ("Haswell", True, False), ("Zen", True, False),
+        ("Nehalem", True, False), ("SkylakeX", False, False), ("NeoverseV2", None, False),
         (None, True, False),
     ],
-)
+)  # fmt: skip
 def test_kernels_for_avx512_are_those_of_a_cpu_that_has_it(
     kernels: str | None, cpu_has: bool | None, expected: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:

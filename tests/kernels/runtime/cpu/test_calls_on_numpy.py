@@ -55,15 +55,10 @@ def test_a_call_is_checked_once_for_each_form() -> None:
 @pytest.mark.parametrize(
     ("arguments", "options"),
     [
-        ((np.ma.array(X), X), {}),
-        ((X, X, X.tolist()), {}),
-        ((X, X), {"out": [1]}),
-        ((X, X), {"scale": [1]}),
-        ((X, X), {"scale": X}),
-        ((X,), {"b": X}),
-        ((), {"a": X, "b": X}),
+        ((np.ma.array(X), X), {}), ((X, X, X.tolist()), {}), ((X, X), {"out": [1]}),
+        ((X, X), {"scale": [1]}), ((X, X), {"scale": X}), ((X,), {"b": X}), ((), {"a": X, "b": X}),
     ],
-)
+)  # fmt: skip
 def test_a_call_is_checked_each_time(arguments: tuple[Any, ...], options: dict[str, Any]) -> None:
     """Lists, numbers in memory, and operands by their names."""
     sums, keys = summed(NumpyCalls())
