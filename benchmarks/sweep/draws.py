@@ -1,4 +1,4 @@
-"""The cases of each sweep, by its name: drawn ones, and those of given sizes."""
+"""The sweeps by their names: their titles, and their cases, drawn ones and of given sizes."""
 
 from __future__ import annotations
 
@@ -40,14 +40,26 @@ def _small(rng: np.random.Generator, cases: int, sizes: Any) -> list[Case]:
     return [draws[number % len(draws)](rng, sizes) for number in range(cases)]
 
 
-_DRAWS: dict[str, Callable[[np.random.Generator, int, Any], list[Case]]] = {
-    "gemm": products.draw, "softmax": softmaxes.draw, "few_rows": softmaxes.draw_few,
-    "dft": transforms.draw, "gates": gates.draw, "small": _small, "channelise": banks.draw,
-    "beam_power": beams.draw, "herk": correlations.draw,
-    "circuits": circuits.draw, "image": images.draw, "hermitian": systems.draw,
-    "spectrum": spectra.draw, "readout": readouts.draw, "solve": dense.draw,
-}  # fmt: skip
-SWEEPS = tuple(_DRAWS)
+_SWEEPS: dict[str, tuple[Callable[[np.random.Generator, int, Any], list[Case]], str]] = {
+    "gemm": (products.draw, "Products of 32 to 16384"),
+    "softmax": (softmaxes.draw, "Softmax of 16 to $2^{20}$ columns"),
+    "few_rows": (softmaxes.draw_few, "Softmax of 1 to 4096 rows"),
+    "dft": (transforms.draw, "Transforms of length 8 to $2^{20}$"),
+    "gates": (gates.draw, "Gates on 20 to 30 qubits"),
+    "small": (_small, "1 to 512 on every axis"),
+    "channelise": (banks.draw, "Filter banks of 8 to 4096 channels"),
+    "beam_power": (beams.draw, "1 to 2048 detected beams"),
+    "herk": (correlations.draw, "Hermitian products of 16 to 4096"),
+    "circuits": (circuits.draw, "Circuits on 20 to 28 qubits"),
+    "image": (images.draw, "Images of 2 to 512 antennas"),
+    "hermitian": (systems.draw, "Hermitian systems of 1 to 128 rows"),
+    "spectrum": (spectra.draw, "Spectral estimates of 8 to 16384 points"),
+    "readout": (readouts.draw, "Answers of states of 20 to 28 qubits"),
+    "solve": (dense.draw, "Systems of 64 to 8192 equations"),
+}
+"""What draws the cases of each sweep, and its title, in the order in which they are shown."""
+TITLES = {name: title for name, (_, title) in _SWEEPS.items()}
+SWEEPS = tuple(_SWEEPS)
 GIVEN: dict[str, Callable[..., Case]] = {
     "channelise": banks.BankCase, "beam_power": beams.BeamCase,
     "herk": correlations.CorrelationCase, "image": images.ImageCase,
@@ -63,7 +75,7 @@ def drawn(sweep: str, cases: int, seed: int, sizes: Path | None = None) -> list[
     Raises ValueError for a sweep that takes no sizes, and as `given_cases` does.
     """
     if sizes is None:
-        return _DRAWS[sweep](np.random.default_rng(seed), cases, log_uniform)
+        return _SWEEPS[sweep][0](np.random.default_rng(seed), cases, log_uniform)
     if sweep not in GIVEN:
         raise ValueError(f"a sweep of given sizes must be one of {list(GIVEN)}, got {sweep!r}")
     return given_cases(sweep, GIVEN[sweep], sizes)

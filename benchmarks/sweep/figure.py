@@ -17,8 +17,9 @@ from matplotlib.figure import Figure
 
 from benchmarks.harness.figures import data_and_svg
 from benchmarks.harness.recorded import plain_rows
+from benchmarks.sweep.draws import TITLES
 from benchmarks.sweep.quantiles import SLOWER
-from benchmarks.sweep.recorded import TITLES, sweep_files
+from benchmarks.sweep.recorded import sweep_files
 from workflow.figures.marks import plain_ticks
 from workflow.figures.style import colour_of, save
 

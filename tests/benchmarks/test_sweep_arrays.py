@@ -69,7 +69,7 @@ def test_every_result_is_checked(name: str, monkeypatch: pytest.MonkeyPatch) -> 
     operands = case.operands(device, 1)
     assess = case.assessment(operands, device)
     ours, others = case.ours(device), case.peers(device)
-    assert {one.name for one in others} == peers
+    assert {one.name for one in others} >= peers
     for one in (*ours, *others):
         found = computed(one, operands)
         right: Any = assess(found, one)
