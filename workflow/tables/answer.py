@@ -102,7 +102,8 @@ def _answer(
         speedup=speedup, speedup_low=low, speedup_high=high,
         peer="" if peer is None else f"{peer.implementation} {peer.precision}",
         measures=_measured(record), error=record.rel_frobenius, bound=record.bound,
-        verdict=f"{_proof(record)}; {silent or _speed(speedup, low, high, peer)}",
+        verdict=f"{_proof(record)}; {silent or _speed(speedup, low, high, peer)}"
+        + ", each chunk timed once" * (peer is not None and timed_once(record, peer)),
         verified=record.verified,
     )  # fmt: skip
 
@@ -144,6 +145,11 @@ def speedup_over(peer: Record, record: Record) -> tuple[float | None, float | No
         return its / own, None, None
     below, above, least, most = (float(end or 0) for end in ends)
     return its / own, below / most, above / least
+
+
+def timed_once(*records: Record) -> bool:
+    """Return whether a result streamed through the device, so that its time has no interval."""
+    return any(one.chunks is not None and one.time_us_low is None for one in records)
 
 
 def _proof(record: Record) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -91,6 +92,14 @@ def test_times_that_say_nothing_are_compared_with_no_peer() -> None:
     unproven = answer(record("argand", "fp32", 10.0, **lost), peer)
     assert (unproven.speedup, unproven.peer, unproven.time_us) == (None, "", None)
     assert unproven.verdict == "unproven: bound 3; not compared: only verified results are"
+
+
+def test_times_of_chunks_are_said_to_be_taken_once() -> None:
+    streamed, peer = record("argand", "fp32", 100.0, chunks=17), record("numpy", "fp32", 50.0)
+    words = "2.00 times slower than numpy at fp32"
+    assert answer(streamed, peer).verdict.endswith(f"; {words}, each chunk timed once")
+    assert answer(replace(streamed, chunks=None), peer).verdict.endswith(f"; {words}")
+    assert "once" not in answer(streamed).verdict
 
 
 def test_a_speedup_that_the_times_do_not_tell_is_not_in_the_table() -> None:

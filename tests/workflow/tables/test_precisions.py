@@ -60,6 +60,12 @@ def test_times_of_models_say_nothing() -> None:
     assert not precisions_text([exact, fp32]).endswith(MODELS_TEXT)
 
 
+def test_gains_of_chunks_are_said_to_be_of_one_time() -> None:
+    exact = record(precision="fp64", time=300.0, chunks=3)
+    fp32 = record(precision="fp32", time=100.0, chunks=2)
+    assert rows(exact, fp32)["times as fast as fp64 (chunks timed once)"]["fp32"] == "3.00"
+
+
 def test_times_that_are_too_uneven_say_nothing() -> None:
     exact = replace(record(precision="fp64", time=100.0), time_us_low=90.0, time_us_high=150.0)
     fp32 = record(precision="fp32", time=105.0)
