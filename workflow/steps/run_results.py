@@ -94,11 +94,13 @@ def line_of(result: Result) -> str:
 
 def summary_of(results: list[Result]) -> str:
     """Return how many were timed, and the fastest of ours that is no model of a GPU's."""
-    ours = [r for r in results if r.is_ours and r.time_us_p50 is not None]
+    timed = [r for r in results if r.time_us_p50 is not None]
+    ours = [r for r in timed if r.is_ours]
     if not ours:
         return f"nothing could be timed: {results[0].reason}"
-    others = counted(len(results) - len(ours), "baseline")
-    count = f"{counted(len(ours), 'precision')}, {others}"
+    count = f"{counted(len(ours), 'precision')}, {counted(len(timed) - len(ours), 'baseline')}"
+    if untimed := len(results) - len(timed):
+        count += f", {untimed} could not be timed"
     own = [r for r in ours if not is_model(r.precision, r.backend)]
     if not own:
         return f"{count}; all of ours are models of a GPU's"

@@ -142,6 +142,8 @@ def test_models_are_not_the_fastest() -> None:
     )
     peer = replace(fp32, implementation="numpy")
     assert summary_of([fp32, bf16, peer]) == "2 precisions, 1 baseline; fastest fp32 2.00 ms"
+    lost = [replace(one, time_us_p50=None) for one in (replace(fp32, precision="fp64"), peer)]
+    assert summary_of([fp32, *lost, peer]).startswith("1 precision, 1 baseline, 2 could not be ti")
     assert summary_of([bf16]) == "1 precision, 0 baselines; all of ours are models of a GPU's"
     on_gpu = [replace(one, backend="cuda") for one in (fp32, bf16)]
     assert summary_of(on_gpu).endswith("fastest bf16 1.00 ms")
