@@ -26,18 +26,24 @@ def complete(records: Sequence[Record]) -> list[Record]:
 
     Raises ValueError for a record that did not verify and does not say why.
     """
+    return [
+        replace(record, speedup=_speedup(record, records)) if record.verified else record
+        for record in of_verified(records)
+    ]
+
+
+def of_verified(records: Sequence[Record]) -> list[Record]:
+    """Return the records without numbers of time where they did not verify.
+
+    Raises ValueError for a record that did not verify and does not say why.
+    """
     blank: dict[str, Any] = {
         field.name: field.default for field in fields(Record) if field.name in OF_VERIFIED
     }
-    found = []
     for record in records:
-        if not record.verified:
-            if not record.reason:
-                raise ValueError(f"{_name(record)}: not verified, and no reason is given")
-            found.append(replace(record, **blank))
-        else:
-            found.append(replace(record, speedup=_speedup(record, records)))
-    return found
+        if not record.verified and not record.reason:
+            raise ValueError(f"{_name(record)}: not verified, and no reason is given")
+    return [record if record.verified else replace(record, **blank) for record in records]
 
 
 def ordered(records: Iterable[Record]) -> list[Record]:

@@ -23,7 +23,7 @@ from workflow.measuring.spread import CONFIDENCE, WIDEST
 from workflow.records import Record
 from workflow.storage.datasets import create
 from workflow.storage.files import atomic_text
-from workflow.tables.ranking import complete, ordered
+from workflow.tables.ranking import complete, of_verified, ordered
 from workflow.tables.readable import (
     ACCURACY,
     FAILED,
@@ -70,7 +70,7 @@ FAILED_TEXT = (
 )
 SHARDS_TEXT = (
     "One row for each shard, implementation and precision of the workloads that were split, as "
-    "each was timed and verified by itself."
+    "each was timed and verified by itself; one that did not verify has no times."
 )
 _RANGES = ", ".join(
     f"2^{row.full_range} at {row.name}" for row in PRECISIONS.values() if row.scaled
@@ -164,7 +164,7 @@ def growth_rows(growth: Sequence[GrowthRow]) -> list[dict[str, Any]]:
 def write_shards(records: Sequence[Record], *, csv_path: Path, markdown: Path) -> None:
     """Write the rows of all shards in two forms, each atomically; a shard has no speedup."""
     shown = (Column("shard", "shard"), *(c for c in PERFORMANCE if c.field != "speedup"))
-    rows = [record.row() for record in ordered(records)]
+    rows = [record.row() for record in ordered(of_verified(records))]
     _write_csv(csv_path, rows, Record.columns_in_order())
     atomic_text(markdown, f"# Shards\n\n{SHARDS_TEXT}\n\n{markdown_table(shown, rows)}")
 
