@@ -29,6 +29,9 @@ from workflow.workloads.base import Workload
 
 BASE_BYTES = 262 << 20
 """A job's libraries before its data, by benchmarks.pipeline.job_memory."""
+CUDA_BYTES = 536 << 20
+"""More of a run on a GPU, with PyTorch as a peer; at most 315 MiB without it
+(docs/data/h200-job-memory.json)."""
 _VERIFY_COPIES = 1.6
 """Peak memory of a verification over its operands and one result."""
 _GPU_RUN_COPIES = 1.7

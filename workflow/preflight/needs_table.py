@@ -9,7 +9,7 @@ from argand.device import cpu
 from argand.runtime.measuring.ceilings import cpu_copy_bytes
 
 from workflow.counted import counted
-from workflow.preflight.budget import BASE_BYTES, disk_of
+from workflow.preflight.budget import BASE_BYTES, CUDA_BYTES, disk_of
 from workflow.preflight.estimates import OF_A_PART, Step, estimate
 from workflow.storage.memory import in_words
 from workflow.study import Study
@@ -61,8 +61,8 @@ def _rows(
     parts = len(study.parts(name))
     for step in _STEPS:
         memory, seconds = estimate(study, name, step, gpu=gpu)
-        if step == "run" and not gpu:  # a copy, then copies of inputs as large as that at most
-            memory += cpu_copy_bytes(cpu())
+        if step == "run":  # on the CPU a copy, then copies of inputs as large as that at most
+            memory += CUDA_BYTES if gpu else cpu_copy_bytes(cpu())
         yield {
             "workload": name,
             "step": step,

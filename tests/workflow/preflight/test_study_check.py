@@ -160,13 +160,16 @@ class TestCheck:
         assert products_list(many).splitlines()[-1] == "- and 20 workloads more"
 
     def test_the_memory_of_a_timed_job_has_what_passes_through_the_cache(self, monkeypatch):
-        """A small job on a CPU with a cache of 260 MiB was seen to take 500 to 610 MiB."""
+        """A small job on a CPU with a cache of 260 MiB was seen to take 500 to 610 MiB.
+
+        One on an H200 took 500 to 577, with PyTorch as a peer 798.
+        """
         processor = replace(cpu(), cache_bytes=260 << 20)
         monkeypatch.setattr("workflow.preflight.needs_table.cpu", lambda: processor)
         rows = {gpu: needs_table(study(x={}), gpu=gpu).splitlines()[3] for gpu in (False, True)}
         assert "| x | run | 1 | " in rows[False]
         assert "| 782 MiB |" in rows[False]
-        assert "| 262 MiB |" in rows[True]
+        assert "| 798 MiB |" in rows[True]
 
     def test_a_sweep_of_many_cases_has_a_table_of_its_largest(self):
         many = study(**{f"x{number}": {} for number in range(60)})
