@@ -116,7 +116,7 @@ WORKFLOW = _in(
      "return max(product, roundings(ADDEND_ROUNDINGS, u) if beta else 0.0)", "return product",
      ("bounds", "matrix_product_accuracy")),
     ("bounds: an image loses nothing by its scale", "accuracy/image_bounds.py",
-     "lost = 2 * antennas**2 * of_largest", "lost = 0.0", ("image_bounds",)),
+     "lost = 2 * antennas**2 * of_largest", "lost = 0.0", ("bounds",)),
     ("bounds: a tail without its linear part", "accuracy/probabilistic.py",
      " + 2 * t / max(components, 1))", ")", ("probable_sums",)),
     ("assessment: improbable is held to possible", "accuracy/assessment.py",

@@ -1,6 +1,7 @@
-"""Worst-case bounds of products beside models of tensor cores and of promoted sums."""
+"""Worst-case bounds: of products beside models of tensor cores and promoted sums, of an image."""
 
 import math
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -12,6 +13,7 @@ from argand.rounding import split
 
 from workflow.accuracy import bounds
 from workflow.accuracy.gate_bounds import evolution_bound, gate_bound
+from workflow.accuracy.image_bounds import image_bound
 from workflow.accuracy.underflow import underflow
 
 NAMES = list(PRECISIONS)
@@ -257,3 +259,16 @@ def test_gates_of_split_precisions_have_bounds_of_their_own(name):
 
 def test_peers_of_one_term_are_held_to_their_own_rounding():
     assert gate_bound(PRECISIONS["tf32"], 1, "cuda") > PRECISIONS["tf32"].u
+
+
+ANTENNAS = 1024
+
+
+@pytest.mark.parametrize("precision", ["fp16", "3xfp16"])
+def test_what_a_scale_loses_of_every_entry_is_allowed(precision: str) -> None:
+    """At the zenith all weights are 1, so entries that a scale makes 0 add up in phase."""
+    row = PRECISIONS[precision]
+    kept, lost = (
+        image_bound(one, ANTENNAS, 1, 0.0, "cpu") for one in (replace(row, scaled=False), row)
+    )
+    assert lost - kept >= ANTENNAS**2 * row.scaled_floor
