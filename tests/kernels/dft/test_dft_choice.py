@@ -38,9 +38,9 @@ from argand.multiprocessor import registers
 
 from tests.covers import EXHAUSTIVE, examples
 from tests.kernels.compiled import ARCHS
+from tests.kernels.precisions import TENSOR
 
 HOPPER = arch_for(90)
-OURS = [name for name, row in PRECISIONS.items() if not row.exact_operands]
 
 
 def values(words: np.ndarray, precision: str) -> np.ndarray:
@@ -56,7 +56,7 @@ def values(words: np.ndarray, precision: str) -> np.ndarray:
     return np.where(bits >> 8 * operand.bytes - 1, -size, size).astype(np.float32)
 
 
-@pytest.mark.parametrize("precision", OURS)
+@pytest.mark.parametrize("precision", TENSOR)
 @pytest.mark.parametrize(("length", "warps"), [(2, 1), (7, 1), (97, 1), (100, 2), (251, 3)])
 def test_fragments_hold_the_folded_matrices(length: int, warps: int, precision: str) -> None:
     row, half = PRECISIONS[precision], length // 2
@@ -117,12 +117,12 @@ def test_registers_are_dealt_out_by_fours_of_warps() -> None:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("precision", OURS)
+@pytest.mark.parametrize("precision", TENSOR)
 def test_every_length_runs_or_says_why(precision: str) -> None:
     """In the short run every sixth length at one precision, each precision at some of them."""
     row = PRECISIONS[precision]
     lengths = (*range(1, 600), 1009, 2039, 4093, 8191, 10_007, 65_537, 1 << 20)
-    some = lengths[OURS.index(precision) * 6 :: 6 * len(OURS)]
+    some = lengths[TENSOR.index(precision) * 6 :: 6 * len(TENSOR)]
     for length in lengths if EXHAUSTIVE else some:
         choice = choose(method_for(length), row, HOPPER, wide=False)
         assert str(choice).startswith("cufft: " if choice.plan is None else choice.plan.kind)

@@ -17,12 +17,12 @@ from argand.dft.method import Method, bluestein, dense, method_for, product, rad
 from argand.dft.plan import Plan, TwoFactorPlan, dft_source
 from argand.runtime.compile.compiler import compile_all
 
+from tests.kernels.precisions import TENSOR
 from tests.normal import normal
 from workflow.accuracy.transform_bounds import plan_bound
 
 pytestmark = pytest.mark.gpu
 Array = npt.NDArray[Any]
-OURS = [name for name, row in PRECISIONS.items() if not row.exact_operands]
 LENGTHS = (
     1, 2, 3, 5, 8, 16, 17, 31, 33, 48, 64, 67, 97, 100, 127, 128, 129, 131, 191, 251, 256, 257, 360,
     331, 375, 383, 457, 509, 512, 521, 1000, 1009, 1024, 2039, 4093, 4095, 8191, 10007, 16384,
@@ -75,7 +75,7 @@ def compile_plans(gpu: Device, plans: Iterable[Plan | None], precision: str) -> 
     compile_all((dft_source(plan, row), target) for plan in plans if plan is not None)
 
 
-@pytest.fixture(scope="module", params=OURS)
+@pytest.fixture(scope="module", params=TENSOR)
 def precision(request: pytest.FixtureRequest, gpu: Device) -> str:
     """A precision, our own kernels for all LENGTHS compiled."""
     compile_plans(gpu, (own(gpu, method_for(n), request.param) for n in LENGTHS), request.param)

@@ -23,11 +23,11 @@ from argand.dft.method import (
 )
 from argand.dft.tables import roots
 
+from tests.kernels.precisions import TENSOR
 from tests.normal import normal
 from workflow.accuracy.transform_bounds import dft_bound
 
 Array = npt.NDArray[Any]
-OURS = [name for name, row in PRECISIONS.items() if not row.exact_operands]
 LENGTHS = (
     1, 2, 3, 4, 5, 7, 8, 15, 16, 17, 31, 64, 97, 100, 127, 128, 129, 251, 256, 360, 509, 512, 521,
     1000, 1009, 1018, 1024, 2039, 4093, 4096, 8191, 10007, 12000,
@@ -40,7 +40,7 @@ def row_errors(found: Array, exact: Array) -> Array:
 
 @pytest.mark.pairwise
 @pytest.mark.parametrize("inverse", [False, True])
-@pytest.mark.parametrize("precision", OURS)
+@pytest.mark.parametrize("precision", TENSOR)
 @pytest.mark.parametrize("length", LENGTHS)
 def test_errors_are_within_the_bound(
     rng: np.random.Generator, length: int, precision: str, inverse: bool

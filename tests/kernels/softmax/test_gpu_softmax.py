@@ -12,6 +12,7 @@ from argand.rounding import round_operand
 from argand.softmax.formats import REAL_KINDS
 from scipy import special
 
+from tests.kernels.precisions import SCALED
 from tests.kernels.softmax.softmax_cases import (
     HALF_ULP,
     SMALLEST,
@@ -102,7 +103,7 @@ def test_nasty_rows(cp: Any, precision: str, columns: int) -> None:
     np.testing.assert_array_equal(logs[3], np.where(np.isinf(x[3]), nan, -inf))
 
 
-@pytest.mark.parametrize("precision", [name for name, row in PRECISIONS.items() if row.scaled])
+@pytest.mark.parametrize("precision", SCALED)
 @pytest.mark.parametrize("columns", [3000, 70_000])
 def test_scaled_precisions_take_any_scale(
     cp: Any, rng: np.random.Generator, precision: str, columns: int

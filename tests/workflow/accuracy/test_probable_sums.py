@@ -19,6 +19,7 @@ from argand.device import arch_for
 from argand.gemm.sm80.tiles import mma_tiles
 from scipy import stats
 
+from tests.kernels.precisions import SPLIT
 from tests.kernels.tensor_core_sums import added
 from workflow.accuracy.assessment import FAILURE
 from workflow.accuracy.bounds import accumulator_roundoff
@@ -34,7 +35,6 @@ from workflow.accuracy.references import product_reference
 from workflow.accuracy.suspects import operand_terms
 
 Array = npt.NDArray[Any]
-SPLIT = [name for name, row in PRECISIONS.items() if row.terms > 1]
 
 
 @dataclass(frozen=True)

@@ -12,11 +12,12 @@ from argand.gemm.sm80.tiles import mma_tiles, with_copies
 from argand.gemm.sm90.plan import SPILL_INTERVAL, Storage
 from argand.gemm.sm90.tiles import wgmma_tiles
 
+from tests.kernels.precisions import SPLIT
 from workflow.accuracy import bounds
 from workflow.accuracy.promotion import LAST, SLICE, promotions
 
 
-@pytest.mark.parametrize("name", [name for name, row in PRECISIONS.items() if row.terms > 1])
+@pytest.mark.parametrize("name", SPLIT)
 def test_every_plan_promotes_as_often_as_the_bound_says(name):
     row = PRECISIONS[name]
     depths = {plan.promotion_interval for plan in mma_tiles(row, arch_for(90))}

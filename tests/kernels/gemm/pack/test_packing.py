@@ -11,6 +11,7 @@ import pytest
 from argand import PRECISIONS, Packed, devices, gemm, pack, pairs
 from argand.operand_format import ROUNDINGS
 
+from tests.kernels.precisions import SCALED
 from tests.normal import normal
 
 Array = npt.NDArray[Any]
@@ -111,7 +112,7 @@ def test_roundings(precision: str, rounding: str) -> None:
 def test_scales_are_undone(scale: float) -> None:
     rng = np.random.default_rng(6)
     a, b = normal(rng, 20, 30) * np.float32(scale), normal(rng, 30, 10) * np.float32(1e-8)
-    for precision in (name for name, row in PRECISIONS.items() if row.scaled):
+    for precision in SCALED:
         check(a, b, precision)
 
 
