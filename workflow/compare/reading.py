@@ -17,8 +17,8 @@ from workflow.storage.files import is_file, sha256_of
 
 LARGEST_BYTES = 64 << 20
 """Bytes of a table: a hundred thousand rows."""
-SIZES = ("batch", "m", "n", "k", "rows", "columns", "shards", "chunks")
-"""Columns that say how large the work of a row is."""
+SIZES = ("batch", "m", "n", "k", "rows", "columns", "shards")
+"""Columns that say how large the work of a row is; of shards times are sums, errors the worst's."""
 NEEDED = (
     "workload", "implementation", "precision", "device", "verified", "time_us_p50",
     "rel_frobenius",

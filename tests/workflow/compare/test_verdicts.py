@@ -112,6 +112,7 @@ def test_what_was_not_verified_before(tmp_path: Path) -> None:
     ("change", "factor"),
     [
         ({"device": "e"}, "device d / e"),
+        ({"shards": "2"}, "size kind=gemm m=8 n=9 k=10 / kind=gemm m=8 n=9 k=10 shards=2"),
         ({"m": "16"}, "size kind=gemm m=8 n=9 k=10 / kind=gemm m=16 n=9 k=10"),
         ({"seed": "2"}, "seed 1 / 2"),
         ({"versions": "argand 0.2.0; numpy 2.5.0"}, "numpy 2.4.6 / 2.5.0"),
@@ -134,10 +135,14 @@ def test_a_factor_that_differs(change: dict[str, str], factor: str, tmp_path: Pa
         {"versions": ""},
         {"versions": "argand 0.2.0; numpy 2.4.6"},
         {"versions": "numpy 2.4.6; torch 3.0"},
+        {"chunks": "17"},
     ],
 )
 def test_what_does_not_keep_rows_apart(change: dict[str, str], tmp_path: Path) -> None:
-    """Our own version is what is compared; PyTorch's matters to PyTorch's rows alone."""
+    """Our own version is what is compared, and free memory decides how many chunks there are.
+
+    PyTorch's version matters to PyTorch's rows alone.
+    """
     assert comparison(tmp_path, {}, change).is_compared
 
 
