@@ -28,6 +28,13 @@ VISIBILITIES: dict[str, Any] = {
 }  # fmt: skip
 
 
+def uvh5_of(case: dict[str, Any], folder: Path, **site: Any) -> Path:
+    """The UVH5 file of a correlation that is run in a folder."""
+    run(study_of({"v": case}), folder)
+    write_uvh5(folder / "v/products/w.h5", folder / "v.uvh5", Uvh5Site(**{**SITE, **site}))
+    return folder / "v.uvh5"
+
+
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> tuple[Product, Path]:
     folder = tmp_path_factory.mktemp("uvh5")
@@ -164,10 +171,7 @@ def test_missing_samples_make_no_integration_longer(tmp_path: Path) -> None:
 def test_a_wave_has_the_phase_of_pyuvdatas_conventions(tmp_path: Path) -> None:
     """Those of 2026: V_12 = conj(x_1) x_2, uvw = r_2 - r_1, so that exp(-2 pi i w) undoes it."""
     wave = {"sources": [{"l": 0.2, "m": -0.1}], "noise": 0.0, "polarizations": 1}
-    run(study_of({"v": {**VISIBILITIES, **wave}}), tmp_path)
-    path = tmp_path / "v.uvh5"
-    write_uvh5(tmp_path / "v" / "products" / "w.h5", path, Uvh5Site.model_validate(SITE))
-    with h5py.File(path) as file:
+    with h5py.File(uvh5_of({**VISIBILITIES, **wave}, tmp_path)) as file:
         data, uvw = file["Data/visdata"][...], file["Header/uvw_array"][...]
         hertz = file["Header/freq_array"][...]
     turns = uvw[:, :2] @ [0.2, -0.1] / 299792458

@@ -9,23 +9,18 @@ from typing import Any
 import h5py
 import numpy as np
 import pytest
-from test_chains import run
 
 from tests.workflow.chained_cases import study_of
-from tests.workflow.steps.test_uvh5 import SITE, VISIBILITIES, labelled
+from tests.workflow.steps.test_uvh5 import SITE, VISIBILITIES, labelled, uvh5_of
 from workflow.config.mistakes import StudyError
-from workflow.config.uvh5_site import Uvh5Site
 from workflow.data import PLACES
 from workflow.preflight.check import check_study
-from workflow.steps.uvh5 import write_uvh5
 
 
 def test_a_telescope_has_a_name_of_any_letters(tmp_path: Path) -> None:
-    site = {**SITE, "telescope": "Bleien-Süd"}
-    run(study_of({"v": {**VISIBILITIES, "uvh5": site}}), tmp_path)
-    (product,) = tmp_path.rglob("products/w.h5")
-    write_uvh5(product, tmp_path / "v.uvh5", Uvh5Site.model_validate(site))
-    with h5py.File(tmp_path / "v.uvh5") as file:
+    name = {"telescope": "Bleien-Süd"}
+    case = {**VISIBILITIES, "uvh5": SITE | name}
+    with h5py.File(uvh5_of(case, tmp_path, **name)) as file:
         assert file["Header/telescope_name"][()].decode() == "Bleien-Süd"
 
 
@@ -36,12 +31,7 @@ def test_the_date_of_the_samples_is_that_of_the_file(tmp_path: Path) -> None:
     for given in (None, round(expected, 5)):
         site = {**SITE, "julian_date": given}
         case = {**labelled(tmp_path, time=dated), "uvh5": site}
-        study = study_of({"v": case})
-        folder = tmp_path / str(given)
-        run(study, folder)
-        path = folder / "v.uvh5"
-        write_uvh5(folder / "v" / "products" / "w.h5", path, Uvh5Site.model_validate(site))
-        with h5py.File(path) as file:
+        with h5py.File(uvh5_of(case, tmp_path / str(given), **site)) as file:
             first = file["Header/time_array"][0]
         assert abs(first - expected - 3.5e-3 / 86400) < 1e-9
     wrong = {**labelled(tmp_path, time=dated), "uvh5": SITE}
@@ -66,16 +56,8 @@ def test_what_is_no_number_is_flagged(tmp_path: Path) -> None:
         "file": str(tmp_path / "v.h5"), "voltages": "v", "coordinates": along,
         "axes": ["frequency", "antenna", "time"],
     }  # fmt: skip
-    run(
-        study_of({
-            "v": {"kind": "correlate", "integrate": 4, "uvh5": SITE, "input": source,
-                  "allow_nonfinite": True},
-        }),
-        tmp_path,
-    )  # fmt: skip
-    (product,) = tmp_path.rglob("products/w.h5")
-    write_uvh5(product, tmp_path / "v.uvh5", Uvh5Site.model_validate(SITE))
-    with h5py.File(tmp_path / "v.uvh5") as file:
+    case = {"kind": "correlate", "integrate": 4, "uvh5": SITE, "input": source}
+    with h5py.File(uvh5_of({**case, "allow_nonfinite": True}, tmp_path)) as file:
         found, flags, counts = (file[f"Data/{n}"][..., 0] for n in ("visdata", "flags", "nsamples"))
     expected = np.zeros((2, 6, 2), bool)  # integration, pair, frequency
     expected[1, [2, 4, 5], 1] = True  # pairs of antenna 2
@@ -89,10 +71,7 @@ def test_inputs_without_samples_are_flagged(tmp_path: Path) -> None:
     case = labelled(tmp_path)
     with h5py.File(tmp_path / "v.h5", "a") as file:
         file["v"][:, 1, 2, 8:16] = 0
-    run(study_of({"v": case}), tmp_path)
-    path = tmp_path / "v.uvh5"
-    write_uvh5(tmp_path / "v" / "products" / "w.h5", path, Uvh5Site(**SITE))
-    with h5py.File(path) as file:
+    with h5py.File(uvh5_of(case, tmp_path)) as file:
         flags = file["Data/flags"][...].reshape(3, 10, 3, 4)
         counts = file["Data/nsamples"][...].reshape(flags.shape)
         pairs = [file[f"Header/ant_{end}_array"][:10] for end in (1, 2)]
