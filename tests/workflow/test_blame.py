@@ -12,7 +12,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import h5py
 import numpy as np
 import pytest
 from argand.device import cpu
@@ -67,6 +66,7 @@ from pathlib import Path
 from argand.device import cpu
 sys.path.insert(0, sys.argv[2])
 from test_blame import LOG, execute, stage, workload
+from input_files import put
 folder = Path(sys.argv[1])
 job = workload(*sys.argv[3:])
 stage(job, [], folder / "staged.h5", LOG)
@@ -216,11 +216,9 @@ def test_no_descriptors_left_is_no_damage(files: tuple[Path, Path]) -> None:
 def test_a_full_scratch_disk_is_not_the_inputs_fault(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from input_files import OneInput
+    from input_files import OneInput, put
 
-    path = tmp_path / "in.h5"
-    with h5py.File(path, "w") as file:
-        file["x"] = np.zeros((64, 64), np.complex64)
+    path = put(tmp_path / "in.h5", x=np.zeros((64, 64), np.complex64))
     monkeypatch.setattr(hdf5_operands, "machine_memory", lambda: 40_000)
     monkeypatch.setattr(hdf5_operands, "scratch_folder", lambda: tmp_path)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import h5py
 import numpy as np
 import pytest
+from input_files import put
 from test_chains import run
 
 from tests.workflow.chained_cases import BEAMS, CHAIN, study_of
@@ -132,8 +132,7 @@ def test_answers_are_no_state(answer: dict[str, Any], what: str) -> None:
 
 def test_a_state_of_a_file_stands_beside_answers(tmp_path: Path) -> None:
     """Answers of other workloads of the study do not concern it."""
-    with h5py.File(tmp_path / "state.h5", "w") as file:
-        file["psi"] = np.eye(1, 8, dtype=complex)[0]
+    put(tmp_path / "state.h5", psi=np.eye(1, 8, dtype=complex)[0])
     ghz = {"kind": "statevector", "circuit": {"name": "ghz", "qubits": 3}}
     given = {"file": str(tmp_path / "state.h5"), "state": "psi"}
     check_study(study_of({"counts": ghz | {"shots": 99}, "x": ghz | {"input": given}}))
@@ -199,8 +198,7 @@ def test_a_mistake_at_the_beginning_is_said_once() -> None:
 @pytest.mark.parametrize("samples", [15, 16])
 def test_an_inverse_takes_the_entry_of_0_first(tmp_path: Path, samples: int) -> None:
     """Of entries with 0 in their middle it would turn the sign of every other sample."""
-    with h5py.File(tmp_path / "x.h5", "w") as file:
-        file["x"] = np.ones((2, samples), np.complex64)
+    put(tmp_path / "x.h5", x=np.ones((2, samples), np.complex64))
     source = {"file": str(tmp_path / "x.h5"), "samples": "x", "axes": ["beam", "time"]}
     spectra = {"kind": "dft", "axis": "time", "input": {**source, "sample_rate_hz": 3.0}}
     back = {"kind": "dft", "inverse": True, "axis": "frequency",

@@ -9,6 +9,7 @@ import h5py
 import numpy as np
 import pytest
 import scipy.fft
+from input_files import put
 from test_shards import LOG, Pipeline
 
 from tests.workflow.chained_cases import BEAMS, CHAIN, study_of
@@ -187,8 +188,7 @@ def product_file(
 
 def test_a_file_and_a_product_together(tmp_path: Path, rng: np.random.Generator) -> None:
     data = rng.standard_normal((3, 4, 2), dtype=np.float32).view(np.complex64)[..., 0]
-    with h5py.File(tmp_path / "w.h5", "w") as file:
-        file["w"] = np.eye(2, 3, dtype=np.complex64)
+    put(tmp_path / "w.h5", w=np.eye(2, 3, dtype=np.complex64))
     source = {
         "file": str(tmp_path / "w.h5"), "weights": "w", "samples": {"workload": "p"},
         "axes": {"samples": ["antenna", "time"]},
@@ -270,8 +270,7 @@ def test_a_file_that_changed_since_the_check(tmp_path: Path) -> None:
     source = {"file": str(path), "weights": "w", "samples": {"workload": "p"}}
     one = study_of({"p": BEAMS, "x": {"kind": "beamforming", "input": source}}).workload("x")
     product = product_file(tmp_path, np.ones((3, 4), complex), ("antenna", "time"))
-    with h5py.File(path, "w") as file:
-        file["w"] = np.ones((2, 5), complex)
+    put(path, w=np.ones((2, 5), complex))
     mistake = r"beam 2, antenna 5\) and samples .* do not fit: antenna is 5 of weights and 3 of"
     with pytest.raises(InputError, match=mistake):
         stage(one, [path, product], tmp_path / "x.h5", LOG)

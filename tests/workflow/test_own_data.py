@@ -8,6 +8,7 @@ from typing import Any
 import h5py
 import numpy as np
 import pytest
+from input_files import put
 from matplotlib.figure import Figure
 from test_chains import run
 from test_shards import Pipeline
@@ -85,9 +86,7 @@ def test_the_study_of_the_readme(tmp_path: Path, rng: np.random.Generator) -> No
 @pytest.mark.parametrize("feeds", [1, 2])
 def test_names_of_antennas_go_along_to_the_beams(tmp_path: Path, feeds: int) -> None:
     """Weights of the beams are of the covariances of the same voltages, or of others."""
-    path = tmp_path / "v.h5"
-    with h5py.File(path, "w") as file:
-        file["v"] = np.ones((2, feeds, 3, 12), np.complex64)
+    path = put(tmp_path / "v.h5", v=np.ones((2, feeds, 3, 12), np.complex64))
     names = ["core", "east", "north"]
     places = {"values": [0.0, 30.0, 0.0], "units": "m", "axis": "antenna"}
     of_v = {"frequency": {"values": [1.4e8, 1.5e8], "units": "Hz"}, "antenna": names}
@@ -122,8 +121,7 @@ def test_names_of_antennas_go_along_to_the_beams(tmp_path: Path, feeds: int) -> 
 )
 def test_weights_of_another_feed_are_refused(tmp_path: Path, taken: Any, mistake: str) -> None:
     """Weights of visibilities of feed y made beams of x, and of both feeds."""
-    with h5py.File(path := tmp_path / "v.h5", "w") as file:
-        file["v"] = np.ones((2, 4, 12), np.complex64)
+    put(path := tmp_path / "v.h5", v=np.ones((2, 4, 12), np.complex64))
     axes = ["polarization", "antenna", "time"]
     known = {"polarization": ["x", "y"], "frequency": {"values": [1e8], "units": "Hz"}, **PLACED}
     source = {"file": str(path), "coordinates": known}
@@ -170,8 +168,7 @@ def test_weights_of_other_antennas_are_refused(
     tmp_path: Path, made_of: Any, taken: Any, places: dict[str, Any], mistake: str
 ) -> None:
     """Without names too: by the numbers that are selected, or by where antennas stand."""
-    with h5py.File(path := tmp_path / "v.h5", "w") as file:
-        file["v"] = np.ones((2, 4, 12), np.complex64)
+    put(path := tmp_path / "v.h5", v=np.ones((2, 4, 12), np.complex64))
 
     def of(name: str, antennas: Any, known: dict[str, Any], **more: Any) -> dict[str, Any]:
         return {

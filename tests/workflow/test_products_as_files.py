@@ -8,6 +8,7 @@ from typing import Any
 import h5py
 import numpy as np
 import pytest
+from input_files import put
 from test_chains import run
 
 from tests.workflow.chained_cases import BEAMS, study_of
@@ -70,8 +71,7 @@ def by_file(folder: Path, name: str, more: dict[str, Any]) -> dict[str, Any]:
 
 def test_nothing_beside_the_data_is_lost(tmp_path: Path, rng: np.random.Generator) -> None:
     """Antennas and feeds of inputs, and the time of the first sample that was transformed."""
-    with h5py.File(tmp_path / "v.h5", "w") as file:
-        file["v"] = rng.standard_normal((2, 4, 12, 2)).view(complex)[..., 0]
+    put(tmp_path / "v.h5", v=rng.standard_normal((2, 4, 12, 2)).view(complex)[..., 0])
     cases = source_cases(tmp_path / "v.h5")
     for name, (case, operand, of, _, more) in READERS.items():
         cases[name] = {**case, "input": {operand: {"workload": of}, **more}}
@@ -97,8 +97,7 @@ def test_two_products_in_one_file(
     tmp_path: Path, rng: np.random.Generator, other: str, kept: list[str], linked: bool
 ) -> None:
     """Other first times contradict each other, and those beside a link's target are not read."""
-    with h5py.File(tmp_path / "v.h5", "w") as file:
-        file["v"] = rng.standard_normal((2, 4, 12, 2)).view(complex)[..., 0]
+    put(tmp_path / "v.h5", v=rng.standard_normal((2, 4, 12, 2)).view(complex)[..., 0])
     early, late = (source_cases(tmp_path / "v.h5")["spectrum"] for _ in range(2))
     late["input"]["coordinates"]["time"]["start"] = 9.0
     run(study_of({"early": early, "late": late}), tmp_path)
@@ -150,8 +149,7 @@ def test_power_is_transformed() -> None:
 
 def test_an_axis_with_names_is_transformed_by_its_entries(tmp_path: Path) -> None:
     """As that of a file is, whose antennas have names too."""
-    with h5py.File(tmp_path / "v.h5", "w") as file:
-        file["v"] = np.arange(24, dtype=np.complex64).reshape(4, 6)
+    put(tmp_path / "v.h5", v=np.arange(24, dtype=np.complex64).reshape(4, 6))
     source = {
         "file": str(tmp_path / "v.h5"), "samples": "v", "axes": ["antenna", "time"],
         "coordinates": {"antenna": ["a", "b", "c", "d"]},

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import h5py
 import numpy as np
 import pytest
+from input_files import put
 from one_input import AXES, OneInput
 from test_chains import run
 
@@ -138,9 +138,7 @@ def test_an_axis_that_the_operand_lacks_leaves_what_was_taken() -> None:
 
 
 def test_a_file_says_which_entry_a_number_took(tmp_path: Path) -> None:
-    path = tmp_path / "x.h5"
-    with h5py.File(path, "w") as file:
-        file["x"] = DATA
+    path = put(tmp_path / "x.h5", x=DATA)
     source = OneInput(
         file=path, x="/x", axes={"x": [*AXES]}, select={"x": {"a": 1}}, coordinates={"a": [5, 7]}
     )

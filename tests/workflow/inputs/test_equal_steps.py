@@ -8,6 +8,7 @@ from typing import Any
 import h5py
 import numpy as np
 import pytest
+from input_files import put
 
 from tests.workflow.peak_memory import with_peak
 from workflow.config.coordinate import RegularCoordinate
@@ -86,8 +87,7 @@ def test_a_check_takes_no_memory_for_each_frequency(more: dict[str, Any]) -> Non
 def test_a_step_is_kept_beside_values_that_cannot_hold_it(tmp_path: Path) -> None:
     """Seconds since 1970 have 0.24 us between neighbours in fp64; samples are 5 ns apart."""
     rng, path = np.random.default_rng(2), tmp_path / "x.h5"
-    with h5py.File(path, "w") as file:
-        file["x"] = rng.standard_normal((3, 64, 2)).view(complex)[..., 0]
+    put(path, x=rng.standard_normal((3, 64, 2)).view(complex)[..., 0])
     time = {"start": 1764338400, "step": 5e-9, "units": "seconds since 1970-01-01"}
     source = {
         "file": str(path), "samples": "/x", "axes": ["antenna", "time"],
@@ -179,9 +179,7 @@ def test_steps_of_which_rounding_leaves_too_little(values: list[float]) -> None:
 
 @pytest.mark.parametrize("steps", [{"start": 1e308, "step_s": 1e308}, {"step_s": 1e307}])
 def test_values_beyond_any_number_are_refused(tmp_path: Path, steps: dict[str, float]) -> None:
-    path = tmp_path / "x.h5"
-    with h5py.File(path, "w") as file:
-        file["x"] = np.ones(64, complex)
+    path = put(tmp_path / "x.h5", x=np.ones(64, complex))
     source = {"file": str(path), "samples": "/x", "coordinates": {"time": steps}, "axes": ["time"]}
     with pytest.raises(ValueError, match=r"coordinates\.time: its values must be finite numbers"):
         study_of({"kind": "dft", "input": source}).workload("w").check()
@@ -221,8 +219,7 @@ def test_times_of_too_few_digits_are_no_times(tmp_path: Path) -> None:
 
 def test_a_study_may_say_that_channels_have_one_frequency(tmp_path: Path) -> None:
     """Two receivers of one band have it, which are steered as two channels."""
-    with h5py.File(tmp_path / "v.h5", "w") as file:
-        file["v"], file["f"] = np.ones((2, 3, 8), np.complex64), [1e9, 1e9]
+    put(tmp_path / "v.h5", v=np.ones((2, 3, 8), np.complex64), f=[1e9, 1e9])
     given: dict[str, Any] = {"values": [1e9, 1e9], "units": "Hz"}
     source = {
         "file": str(tmp_path / "v.h5"), "voltages": "v", "axes": ["frequency", "antenna", "time"],

@@ -8,6 +8,7 @@ from typing import Any
 import h5py
 import numpy as np
 import pytest
+from input_files import put
 from test_chains import run
 
 from tests.workflow.chained_cases import study_of
@@ -57,8 +58,7 @@ def test_weights_of_one_feed_or_channel_say_so_of_several_that_nothing_tells(
     two = "input.samples: nothing tells its 2 entries along {}, and another operand is of {} alone"
     with pytest.raises(StudyError, match=two.format("polarization", "y")):
         check_study(study_of(workloads))
-    with h5py.File(tmp_path / "bands.h5", "w") as file:
-        file["v"] = np.ones((2, 3, 8), np.complex64)
+    put(tmp_path / "bands.h5", v=np.ones((2, 3, 8), np.complex64))
     axes = {"samples": ["frequency", "antenna", "time"]}
     workloads["b"]["input"] |= {"file": str(tmp_path / "bands.h5"), "axes": axes}
     with pytest.raises(StudyError, match=two.format("frequency", "100000000 Hz")):
@@ -82,8 +82,7 @@ def test_weights_are_of_the_antennas_and_the_feed_of_the_visibilities_that_make_
     rows = {"input": "3:6", "conjugated_input": "3:6"}
     workloads["w"]["input"]["select"] = {"covariances": rows}
     if kind == "solve":
-        with h5py.File(tmp_path / "c.h5", "w") as file:
-            file["c"] = np.eye(3, 4, dtype=np.complex64)
+        put(tmp_path / "c.h5", c=np.eye(3, 4, dtype=np.complex64))
         workloads["w"] = {"kind": "solve", "input": {
             "a": {"workload": "vis"}, "file": str(tmp_path / "c.h5"), "b": "c",
             "select": {"a": {"integration": 0, **rows}},
@@ -116,8 +115,7 @@ def test_weights_are_of_the_antennas_and_the_feed_of_the_visibilities_that_make_
 
 def test_the_only_feed_of_an_array_is_no_number_of_another(tmp_path: Path) -> None:
     workloads = adaptive_beams(tmp_path, 1)
-    with h5py.File(tmp_path / "two.h5", "w") as file:
-        file["v"] = np.ones((2, 3, 8), np.complex64)
+    put(tmp_path / "two.h5", v=np.ones((2, 3, 8), np.complex64))
     workloads["b"]["input"] |= {"file": str(tmp_path / "two.h5")}
     for chosen in (":", 1):
         workloads["b"]["input"]["select"] = {"samples": {"polarization": chosen}}
@@ -136,8 +134,7 @@ def test_adaptive_beams_are_steered_by_weights_of_the_feed_of_their_covariances(
 ) -> None:
     """Weights of another feed gave the product its name."""
     vis = adaptive_beams(tmp_path, 2)["vis"]
-    with h5py.File(tmp_path / "w.h5", "w") as file:
-        file["w"] = np.ones((2, 4, 3), np.complex64)
+    put(tmp_path / "w.h5", w=np.ones((2, 4, 3), np.complex64))
     given: dict[str, Any] = {
         "file": str(tmp_path / "w.h5"), "weights": "w", "covariances": {"workload": "vis"},
         "axes": {"weights": ["polarization", "beam", "antenna"]},
@@ -173,8 +170,7 @@ def test_adaptive_beams_are_steered_by_weights_of_the_antennas_of_their_covarian
     """Without names the order was not compared. A file of two antennas has any two."""
     vis = adaptive_beams(tmp_path, 1)["vis"]
     vis["input"]["select"] = {"voltages": {"antenna": voltages}}
-    with h5py.File(tmp_path / "w.h5", "w") as file:
-        file["w"] = np.ones((4, 3 if weights != "0:2" else 2), np.complex64)
+    put(tmp_path / "w.h5", w=np.ones((4, 3 if weights != "0:2" else 2), np.complex64))
     given = {
         "file": str(tmp_path / "w.h5"), "weights": "w", "covariances": {"workload": "vis"},
         "axes": {"weights": ["beam", "antenna"]}, "select": {"weights": {"antenna": weights}},
@@ -189,8 +185,7 @@ def test_adaptive_beams_are_steered_by_weights_of_the_antennas_of_their_covarian
 def adaptive_beams(folder: Path, feeds: int) -> dict[str, dict[str, Any]]:
     """Visibilities ``vis`` of 3 antennas, adaptive weights ``w`` of them, beams ``b`` by these."""
     rng = np.random.default_rng(4)
-    with h5py.File(folder / "v.h5", "w") as file:
-        file["v"] = rng.normal(size=(feeds, 3, 8)) + 1j * rng.normal(size=(feeds, 3, 8))
+    put(folder / "v.h5", v=rng.normal(size=(feeds, 3, 8)) + 1j * rng.normal(size=(feeds, 3, 8)))
     axes = ["polarization", "antenna", "time"]
     place = {"values": [0, 1, 3], "units": "m", "axis": "antenna"}
     known = {"frequency": {"values": [1e8], "units": "Hz"}, "east": place, "north": place}

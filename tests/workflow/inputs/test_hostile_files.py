@@ -14,6 +14,7 @@ import h5py
 import numpy as np
 import numpy.typing as npt
 import pytest
+from input_files import put
 
 from tests.workflow.inputs.one_input import OneInput, not_read, read, refused
 from workflow.files.input_error import InputError
@@ -172,8 +173,7 @@ def test_a_file_that_is_being_written(path: Path) -> None:
 
 
 def test_a_file_that_changes_while_it_is_read(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with h5py.File(path, "w") as file:
-        file["x"] = np.ones(3, np.complex64)
+    put(path, x=np.ones(3, np.complex64))
     take = h5py.Dataset.__getitem__
 
     def take_late(dataset: h5py.Dataset, *arguments: Any) -> Any:
@@ -185,8 +185,7 @@ def test_a_file_that_changes_while_it_is_read(path: Path, monkeypatch: pytest.Mo
 
 
 def test_a_read_only_file(path: Path) -> None:
-    with h5py.File(path, "w") as file:
-        file["x"] = np.ones(3, np.complex64)
+    put(path, x=np.ones(3, np.complex64))
     before = path.read_bytes()
     path.chmod(0o444)
     assert read(path).sum() == 3

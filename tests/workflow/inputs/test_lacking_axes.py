@@ -9,6 +9,7 @@ from typing import Any
 import h5py
 import numpy as np
 import pytest
+from input_files import put
 from test_chains import run
 
 from tests.workflow.chained_cases import study_of
@@ -141,8 +142,7 @@ BANK: dict[str, Any] = {
 
 def of_one_feed(path: Path) -> dict[str, Any]:
     """A filter bank of the second feed of voltages (polarization, antenna, time)."""
-    with h5py.File(path, "w") as made:
-        made["v"] = np.random.default_rng(4).normal(size=(2, 3, 96)).astype(np.complex64)
+    put(path, v=np.random.default_rng(4).normal(size=(2, 3, 96)).astype(np.complex64))
     return {**BANK, "input": {
         "file": str(path), "samples": "v", "axes": ["polarization", "antenna", "time"],
         "sample_rate_hz": 1e6, "select": {"samples": {"polarization": "y"}},
@@ -225,8 +225,7 @@ def test_weights_of_another_feed_than_is_selected(tmp_path: Path) -> None:
             "coordinates": {"polarization": ["x"]},
         }},
     }  # fmt: skip
-    with h5py.File(tmp_path / "w.h5", "w") as made:
-        made["w"] = np.ones((1, 2, 3), np.complex64)
+    put(tmp_path / "w.h5", w=np.ones((1, 2, 3), np.complex64))
     with pytest.raises(StudyError, match="another operand along polarization, x, got y"):
         check_study(study_of(workloads))
     workloads["beams"]["input"]["coordinates"] = {"polarization": ["y"]}
@@ -243,8 +242,7 @@ def test_weights_of_several_feeds_for_one_that_was_selected(
     if not names:
         del bank["input"]["coordinates"]["polarization"]
         bank["input"]["select"]["samples"]["polarization"] = 1
-    with h5py.File(tmp_path / "w.h5", "w") as made:
-        made["w"] = np.ones((2, 2, 3), np.complex64)
+    put(tmp_path / "w.h5", w=np.ones((2, 2, 3), np.complex64))
     source: dict[str, Any] = {
         "file": str(tmp_path / "w.h5"), "weights": "w", "samples": {"workload": "bank"},
         "axes": {"weights": ["polarization", "beam", "antenna"]}, **known,
@@ -268,8 +266,7 @@ def test_weights_of_channels_within_one_that_was_selected(tmp_path: Path) -> Non
         "coordinates": {"frequency": {"values": [1.4e8, 1.5e8], "units": "Hz"}},
     }  # fmt: skip
     del bank["centre_hz"]
-    with h5py.File(tmp_path / "w.h5", "w") as made:
-        made["w"] = np.ones((4, 2, 3), np.complex64)
+    put(tmp_path / "w.h5", w=np.ones((4, 2, 3), np.complex64))
     beams = {"kind": "beamforming", "input": {
         "file": str(tmp_path / "w.h5"), "weights": "w", "samples": {"workload": "bank"},
         "axes": {"weights": ["frequency", "beam", "antenna"]},

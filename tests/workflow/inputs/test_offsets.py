@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import h5py
 import numpy as np
 import pytest
+from input_files import put
 from test_chains import run
 
 from tests.workflow.chained_cases import study_of
@@ -20,9 +20,7 @@ def test_those_above_the_carrier_look_like_some(tmp_path: Path) -> None:
 
     Those of complex samples are added to their channel's frequency; of real ones 0 is an edge.
     """
-    path = tmp_path / "v.h5"
-    with h5py.File(path, "w") as file:
-        file["v"] = np.ones((64, 3, 2), np.float32)
+    path = put(tmp_path / "v.h5", v=np.ones((64, 3, 2), np.float32))
     place = {"axis": "antenna", "units": "m", "values": [0.0, 1.0, 2.0]}
     source = {
         "file": str(path), "samples": {"real": "v"}, "axes": ["time", "antenna", "channel"],
@@ -65,8 +63,7 @@ def test_those_in_the_upper_half_of_a_transform_are_of_another_sign(
     tmp_path: Path, taken: str, said: str, by_file: bool
 ) -> None:
     """No wave has the frequencies that bins of real microphones have in their upper half."""
-    with h5py.File(tmp_path / "v.h5", "w") as file:
-        file["v"] = np.ones((3, 2, 8), np.float32)
+    put(tmp_path / "v.h5", v=np.ones((3, 2, 8), np.float32))
     place = {"axis": "antenna", "units": "m", "values": [0.0, 1.0, 2.0]}
     bins: dict[str, Any] = {"bins": {"kind": "dft", "axis": "time", "input": {
         "file": str(tmp_path / "v.h5"), "samples": {"real": "v"}, "sample_rate_hz": 8e6,

@@ -8,6 +8,7 @@ from typing import Any
 import h5py
 import numpy as np
 import pytest
+from input_files import put
 from test_chains import run
 
 from tests.workflow.chained_cases import study_of
@@ -19,9 +20,7 @@ from workflow.preflight.loading import load_study
 
 def test_selected_entries_keep_their_numbers(tmp_path: Path) -> None:
     """Antennas 3 and 1 of a selection are 3 and 1 in the product, with their own names."""
-    path = tmp_path / "v.h5"
-    with h5py.File(path, "w") as file:
-        file["v"] = np.ones((3, 4, 6, 8), np.complex64)
+    path = put(tmp_path / "v.h5", v=np.ones((3, 4, 6, 8), np.complex64))
 
     def product(kind: str, select: dict[str, Any], **more: Any) -> Any:
         operand = "voltages" if kind == "correlate" else "samples"
@@ -91,9 +90,7 @@ def test_beams_of_selected_antennas(
     tmp_path: Path, detected: dict[str, Any], names: dict[str, Any]
 ) -> None:
     """A product of beams has no antennas, and leaves out their numbers and names."""
-    path = tmp_path / "v.h5"
-    with h5py.File(path, "w") as file:
-        file["v"], file["w"] = np.ones((6, 8), np.complex64), np.ones((4, 6), np.complex64)
+    path = put(tmp_path / "v.h5", v=np.ones((6, 8), np.complex64), w=np.ones((4, 6), np.complex64))
     source = {
         "file": str(path), "samples": "v", "weights": "w", **names,
         "axes": {"samples": ["antenna", "time"], "weights": ["beam", "antenna"]},
@@ -150,9 +147,7 @@ def test_names_of_antennas_stay_beside_their_places(
 
 def test_a_selected_window(tmp_path: Path) -> None:
     """The numbers of a window's samples stay out of the product, which has no such axis."""
-    path = tmp_path / "v.h5"
-    with h5py.File(path, "w") as file:
-        file["v"], file["w"] = np.ones((6, 8), np.complex64), np.ones(16)
+    path = put(tmp_path / "v.h5", v=np.ones((6, 8), np.complex64), w=np.ones(16))
     source = {
         "file": str(path), "samples": "v", "window": "w", "axes": {"samples": ["antenna", "time"]},
         "select": {"samples": {"antenna": [3, 1]}, "window": ["4:12"]},
@@ -179,9 +174,7 @@ def test_a_long_time_takes_no_memory_to_describe(tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", ["dft", "channelise"])
 def test_the_number_of_an_entry_of_any_axis_stays(tmp_path: Path, kind: str) -> None:
     """A product of samples of receiver 2 says that they are of receiver 2."""
-    path = tmp_path / "v.h5"
-    with h5py.File(path, "w") as file:
-        file["v"] = np.ones((3, 4, 64), np.complex64)
+    path = put(tmp_path / "v.h5", v=np.ones((3, 4, 64), np.complex64))
     source = {
         "file": str(path), "samples": "v", "axes": ["receiver", "row", "time"],
         "select": {"samples": {"receiver": 2}},
@@ -211,9 +204,7 @@ def test_what_is_transformed_is_selected_at_equal_steps(
     tmp_path: Path, chosen: Any, wrong: str | None
 ) -> None:
     """Where nothing stands along it, else its values must be; other axes may have any."""
-    path = tmp_path / "v.h5"
-    with h5py.File(path, "w") as file:
-        file["v"] = np.ones((8, 8), np.complex64)
+    path = put(tmp_path / "v.h5", v=np.ones((8, 8), np.complex64))
     select = {"samples": {"time": chosen, "beam": [0, 1, 5]}}
     source = {"file": str(path), "samples": "v", "axes": ["beam", "time"], "select": select}
     study = load_study({
@@ -233,9 +224,7 @@ def test_the_distance_of_selected_channels_is_no_width(
     tmp_path: Path, chosen: Any, apart: int
 ) -> None:
     """UVH5 has the width of channels, which is that of neighbours alone."""
-    path = tmp_path / "v.h5"
-    with h5py.File(path, "w") as file:
-        file["v"] = np.ones((4, 2, 8), np.complex64)
+    path = put(tmp_path / "v.h5", v=np.ones((4, 2, 8), np.complex64))
     place = {"values": [0, 1], "units": "m", "axis": "antenna"}
     source = {
         "file": str(path), "voltages": "v", "axes": ["frequency", "antenna", "time"],

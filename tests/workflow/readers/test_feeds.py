@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import h5py
 import numpy as np
 import pytest
+from input_files import put
 
 from tests.workflow.chained_cases import study_of as study_of_all
 from tests.workflow.one_case import error_of, study_of
@@ -71,8 +71,7 @@ def test_a_header_names_the_antennas(tmp_path: Path, header: Any, names: list[st
 def test_covariances_of_two_feeds_in_capitals_or_codes_are_no_power(
     tmp_path: Path, names: list[Any]
 ) -> None:
-    with h5py.File(tmp_path / "r.h5", "w") as file:
-        file["r"] = np.broadcast_to(np.eye(3, dtype=np.complex64), (2, 1, 3, 3))
+    put(tmp_path / "r.h5", r=np.broadcast_to(np.eye(3, dtype=np.complex64), (2, 1, 3, 3)))
     east = {"values": [0, 30, 0], "units": "m", "axis": "antenna"}
     source = {
         "file": str(tmp_path / "r.h5"), "covariances": "r",
@@ -127,8 +126,7 @@ def test_weights_are_of_the_feeds_whose_power_they_are_made_of(power: Any, feeds
 
 @pytest.mark.parametrize(("names", "wrong"), [("IQUV", True), ("iv", True), ("I", False)])
 def test_stokes_parameters_are_not_added_up(tmp_path: Path, names: str, wrong: bool) -> None:
-    with h5py.File(tmp_path / "r.h5", "w") as file:
-        file["r"] = np.ones((len(names), 3, 3), np.complex64)
+    put(tmp_path / "r.h5", r=np.ones((len(names), 3, 3), np.complex64))
     place = {"values": [0, 1, 3], "units": "m", "axis": "antenna"}
     image = {
         "kind": "image", "directions": {"n": 3, "field_of_view_deg": 10}, "sum": ["polarization"],

@@ -10,6 +10,7 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
+from input_files import put
 from shared_runs import TABLES
 from slurm_project import Project
 
@@ -131,8 +132,7 @@ def test_a_result_that_is_gone_is_computed_again(root: Path, tmp_path: Path) -> 
 
 def test_other_files_that_an_input_names(root: Path, tmp_path: Path) -> None:
     for name in ("linked", "source"):
-        with h5py.File(tmp_path / f"{name}.h5", "w") as file:
-            file["x"] = np.eye(4, dtype=np.complex64)
+        put(tmp_path / f"{name}.h5", x=np.eye(4, dtype=np.complex64))
     with h5py.File(tmp_path / "in.h5", "w") as file:
         file["linked"] = h5py.ExternalLink("linked.h5", "/x")
         layout = h5py.VirtualLayout((4, 4), "c8")
@@ -194,8 +194,7 @@ def test_an_input_of_the_same_size_and_time_as_before(root: Path, tmp_path: Path
     path = tmp_path / "night.h5"
 
     def write(content: float) -> None:
-        with h5py.File(path, "w") as file:
-            file["x"] = np.full((150, 150), content, np.complex64)
+        put(path, x=np.full((150, 150), content, np.complex64))
         os.utime(path, ns=(10**15, 10**15))
 
     write(1)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import h5py
 import numpy as np
 import pytest
+from input_files import put
 from test_chains import run
 
 from tests.workflow.chained_cases import study_of
@@ -24,8 +24,7 @@ def transform(source: dict[str, Any] | str, axis: str, **more: Any) -> dict[str,
 
 
 def file_of(path: Path, data: Array, axes: list[str], **coordinates: Any) -> dict[str, Any]:
-    with h5py.File(path / "x.h5", "w") as file:
-        file["x"] = data + 0j
+    put(path / "x.h5", x=data + 0j)
     return {"file": str(path / "x.h5"), "samples": "x", "axes": axes, "coordinates": coordinates}
 
 
@@ -177,8 +176,7 @@ def test_an_axis_that_comes_out_takes_no_name_that_stands_along_another(
     tmp_path: Path, case: dict[str, Any], axes: list[str], other: str, expected: str
 ) -> None:
     """The frequencies of coarse channels, and the delays of pairs, were lost from products."""
-    with h5py.File(tmp_path / "v.h5", "w") as file:
-        file["v"] = np.ones((2, 64), np.complex64)
+    put(tmp_path / "v.h5", v=np.ones((2, 64), np.complex64))
     along = {"values": [5, 7], "units": "MHz" if other == "frequency" else "ns", "axis": axes[0]}
     source = {
         "file": str(tmp_path / "v.h5"), "samples": "v", "axes": axes,

@@ -8,6 +8,7 @@ from typing import Any
 import h5py
 import numpy as np
 import pytest
+from input_files import put
 from test_chains import run
 
 from tests.workflow.chained_cases import study_of
@@ -274,9 +275,7 @@ def test_it_counts_toward_the_disk() -> None:
 
 
 def test_voltages_of_nowhere(tmp_path: Path) -> None:
-    path = tmp_path / "v.h5"
-    with h5py.File(path, "w") as file:
-        file["v"] = np.ones((3, 2, 5, 24), np.complex64)
+    path = put(tmp_path / "v.h5", v=np.ones((3, 2, 5, 24), np.complex64))
     source = {"file": str(path), "voltages": "v", "sample_rate_hz": 10.0}
     case = {"kind": "correlate", "integrate": 8, "uvh5": SITE, "input": source}
     with pytest.raises(StudyError) as caught:

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from argand import PRECISIONS
 from argand.device import cpu
+from input_files import put
 
 from tests.workflow.workloads.on_cpu import computed
 from workflow import antennas
@@ -103,9 +104,7 @@ def test_beams_from_a_file(tmp_path, rng):
     samples = np.zeros((2, 6, 50), voltage)
     samples["r"], samples["i"] = rng.integers(-100, 100, (2, *samples.shape))
     weights = rng.normal(size=(4, 6)) + 1j * rng.normal(size=(4, 6))
-    with h5py.File(path, "w") as file:
-        file["samples"], file["weights"], file["short"] = samples, weights, weights[:, :5]
-        file["three"] = np.stack([weights] * 3)
+    put(path, samples=samples, weights=weights, short=weights[:, :5], three=np.stack([weights] * 3))
     axes = {
         "weights": ["polarization", "beam", "antenna"],
         "samples": ["polarization", "antenna", "time"],
@@ -150,8 +149,7 @@ def test_image_of_the_mwa_covariance(real_data, tmp_path):
     assert np.abs(between - uvw).max() < 0.05, "baselines in metres do not close"
     grid = antennas.beam_directions("planar", 81, 0.1)
     weights = antennas.phases(np.array([frequency]), where[:, :2], grid)[0].conj()
-    with h5py.File(tmp_path / "mwa.h5", "w") as file:
-        file["weights"], file["covariance"] = weights, covariance
+    put(tmp_path / "mwa.h5", weights=weights, covariance=covariance)
     source = {"file": tmp_path / "mwa.h5", "weights": "weights", "samples": "covariance"}
     one = beamforming(input=source)
     staged = one.stage()

@@ -7,10 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import h5py
 import numpy as np
 import pytest
 from argand import PRECISIONS
+from input_files import put
 from matplotlib.figure import Figure
 from test_chains import run
 
@@ -100,8 +100,7 @@ def test_every_precision_is_verified_and_measured(precision: str, form: str) -> 
 
 
 def in_file(folder: Path, axes: str, values: Any, **more: Any) -> Correlate:
-    with h5py.File(folder / "v.h5", "w") as file:
-        file["v"] = values
+    put(folder / "v.h5", v=values)
     order = ["time", "channel", "polarization", "antenna"]
     named = [order[int(axis)] for axis in axes]
     given = {"file": str(folder / "v.h5"), "voltages": "v", "axes": {"voltages": named}}
@@ -125,8 +124,7 @@ def test_axes_of_a_file_in_any_order(tmp_path: Path, order: str) -> None:
 def test_sums_of_int8_beyond_fp32s_integers_are_exact_by_moduli(tmp_path: Path) -> None:
     parts = np.random.default_rng(5).integers(-128, 128, (1, 1, 3, 1 << 16, 2), np.int8)
     parts[:, :, 0] = -128
-    with h5py.File(tmp_path / "v.h5", "w") as file:
-        file["v"] = parts.view([("r", "i1"), ("i", "i1")])[..., 0]
+    put(tmp_path / "v.h5", v=parts.view([("r", "i1"), ("i", "i1")])[..., 0])
     one = correlate(input={"file": str(tmp_path / "v.h5"), "voltages": "v"})
     _, found = computed(one, "7xint8")
     real, imag = np.moveaxis(parts[0, 0].astype(np.int64), -1, 0)
@@ -195,8 +193,7 @@ def test_beams_of_another_workload_are_correlated(tmp_path: Path) -> None:
 def test_axes_that_may_be_in_another_order(
     tmp_path: Path, shape: tuple[int, int], axes: list[str] | None, said: str
 ) -> None:
-    with h5py.File(tmp_path / "v.h5", "w") as file:
-        file["v"] = np.ones(shape, np.complex64)
+    put(tmp_path / "v.h5", v=np.ones(shape, np.complex64))
     named = {} if axes is None else {"axes": axes}
     one = correlate(input={"file": tmp_path / "v.h5", "voltages": "v", **named})
     assert one.remark(one.stage()) == said

@@ -10,6 +10,7 @@ from argand.dft import few_rows, tuned
 from argand.dft.library_choice import LibraryKernels
 from argand.dft.method import method_for, prime_factors
 from argand.runtime.plans import tuned_plans
+from input_files import put
 from pydantic import ValidationError
 
 from tests.verdicts import is_right
@@ -54,8 +55,7 @@ def test_inverse_brings_the_samples_back(tmp_path, norm, precision):
     one = dft(length=120, batch=4, norm=norm, noise=1)
     staged = one.stage()
     spectra = result_of(one, staged, precision)
-    with h5py.File(tmp_path / "s.h5", "w") as file:
-        file["x"] = spectra
+    put(tmp_path / "s.h5", x=spectra)
     source = {"file": tmp_path / "s.h5", "samples": "x"}
     back = dft(input=source, norm=norm, inverse=True, axis=-1)
     again = result_of(back, back.stage(), precision)
@@ -170,9 +170,7 @@ def test_windows_whose_names_are_known_to_be_right(name):
 
 
 def test_window_of_a_file_must_fit(tmp_path):
-    with h5py.File(tmp_path / "w.h5", "w") as file:
-        file["x"] = np.ones((3, 10), complex)
-        file["good"], file["bad"] = np.hanning(10), np.hanning(11)
+    put(tmp_path / "w.h5", x=np.ones((3, 10), complex), good=np.hanning(10), bad=np.hanning(11))
     source = {"file": tmp_path / "w.h5", "samples": "x"}
     one = dft(input=source | {"window": "good"}, axis=-1)
     one.check()

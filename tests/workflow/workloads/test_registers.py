@@ -8,9 +8,9 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-import h5py
 import numpy as np
 import pytest
+from input_files import put
 from qiskit import ClassicalRegister, QuantumCircuit, QuantumRegister, qpy
 from qiskit.circuit import Clbit, Qubit
 from test_chains import run
@@ -209,8 +209,7 @@ def test_a_state_that_is_none_has_no_readout(tmp_path: Path) -> None:
     """An input of norm 2 would have probabilities that add up to 4."""
     state = np.zeros(8, np.complex64)
     state[[1, 5]] = 2**-0.5
-    with h5py.File(tmp_path / "s.h5", "w") as file:
-        file["right"], file["wrong"] = state.real.astype(np.float16), 2 * state
+    put(tmp_path / "s.h5", right=state.real.astype(np.float16), wrong=2 * state)
     for case in ({"shots": 9}, {"observables": ["IIZ"]}, {"probabilities": [0]}):
         given = {"file": str(tmp_path / "s.h5"), "state": {"real": "right"}}
         products_of(tmp_path, TWO, input=given, **case)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import h5py
 import numpy as np
 import pytest
+from input_files import put
 from test_chains import run
 
 from tests.workflow.chained_cases import study_of
@@ -22,10 +22,7 @@ def path(tmp_path: Path) -> Path:
     late = -(np.outer(TOWARD[0], EAST) + np.outer(TOWARD[1], NORTH))[0] / 299792458
     times = np.arange(8) * 1e-9
     x = np.exp(2j * np.pi * HERTZ * (times - late[:, None]))
-    with h5py.File(tmp_path / "wave.h5", "w") as file:
-        file["x"], file["r"] = x, x @ x.conj().T
-        file["other"] = (x @ x.conj().T).conj()
-    return tmp_path / "wave.h5"
+    return put(tmp_path / "wave.h5", x=x, r=x @ x.conj().T, other=(x @ x.conj().T).conj())
 
 
 def source(path: Path, operand: str, dataset: str, axes: list[str]) -> dict[str, Any]:

@@ -9,6 +9,7 @@ import pytest
 import scipy.special
 from argand import PRECISIONS
 from argand.device import cpu
+from input_files import put
 
 from tests.kernels.precisions import SOFTMAX
 from tests.workflow.whole_files import read_staged
@@ -163,8 +164,7 @@ def test_a_product_without_beams_is_refused(tmp_path):
 @pytest.mark.parametrize("precision", SOFTMAX)
 def test_logits_of_a_file(tmp_path, precision, rng):
     logits = rng.normal(size=(3, 4, 11)) * 3
-    with h5py.File(tmp_path / "x.h5", "w") as file:
-        file["x"], file["z"] = logits, logits + 0j
+    put(tmp_path / "x.h5", x=logits, z=logits + 0j)
     one = softmax(input={"file": tmp_path / "x.h5", "x": "x"})
     one.check()
     staged = one.stage()
@@ -181,8 +181,7 @@ def test_logits_of_a_file(tmp_path, precision, rng):
 
 
 def test_minus_infinity_is_let_through_on_request(tmp_path):
-    with h5py.File(tmp_path / "x.h5", "w") as file:
-        file["x"] = np.array([[0, -np.inf, 1]], np.float32)
+    put(tmp_path / "x.h5", x=np.array([[0, -np.inf, 1]], np.float32))
     source = {"file": tmp_path / "x.h5", "x": "x"}
     with pytest.raises(
         InputError, match=r"input.x has 0 NaN and 1 Inf among 3 values, .* column 1 of"

@@ -1,10 +1,10 @@
 """State vectors as a workload: circuits, fusion, plans, initial states, files and mistakes."""
 
-import h5py
 import numpy as np
 import pytest
 from argand import PRECISIONS, plan_circuit
 from argand.device import cpu
+from input_files import put
 from pydantic import ValidationError
 
 from tests.workflow.workloads.on_cpu import result_of
@@ -145,8 +145,7 @@ def test_operands_are_flat_and_fit_together():
 def test_initial_state_of_a_file(tmp_path):
     state = np.zeros(16, np.complex64)
     state[9] = 1j
-    with h5py.File(tmp_path / "s.h5", "w") as file:
-        file["psi"], file["short"] = state, state[:8]
+    put(tmp_path / "s.h5", psi=state, short=state[:8])
     source = {"file": tmp_path / "s.h5", "state": "psi"}
     one = statevector({"name": "qft", "qubits": 4}, input=source)
     one.check()

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import h5py
 import numpy as np
 import pytest
+from input_files import put
 
 from tests.workflow.one_case import study_of
 from workflow.arrays.antenna_places import HALF_COHERENT
@@ -23,9 +23,7 @@ def test_half_of_the_correlation_is_lost(rng: np.random.Generator) -> None:
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    with h5py.File(tmp_path / "v.h5", "w") as file:
-        file["v"] = np.ones((3, 40), np.complex64)
-    return tmp_path / "v.h5"
+    return put(tmp_path / "v.h5", v=np.ones((3, 40), np.complex64))
 
 
 def remark(path: Path, step_s: float, units: str = "km", **case: Any) -> str:
