@@ -147,6 +147,12 @@ class Staged:
     drawn: Mapping[str, Drawn | Stretched] = field(default_factory=dict)
     units: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def has_nonfinite(self) -> bool:
+        """Whether an operand has NaN or infinities, which the study lets through."""
+        counts = self.attributes.get("nonfinite", {})
+        return any(any(found.values()) for found in counts.values())
+
     def held(self) -> Staged:
         """Return the staged data with all operands in memory."""
         made = {name: operand.held() for name, operand in self.drawn.items()}

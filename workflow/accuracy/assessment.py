@@ -20,6 +20,8 @@ Verdict = Literal["verified", "unproven", "suspect", "wrong"]
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 PROVABLE = 0.1
 """Largest bound on a relative error that proves something: one decimal digit of the result."""
+NOT_COMPARED = "not provable: no value could be compared, as none is finite"
+"""Why a result of NaN and infinities alone is unproven."""
 FAILURE = 1e-9
 """Probability that a right result is beyond a probabilistic bound, or fails a random check."""
 
@@ -83,7 +85,7 @@ def worst_of(parts: Mapping[str, Any]) -> Accuracy:
     Errors are those of the worst part; the relative Frobenius error of the whole is at most that.
     It is verified where every part is, and the reason names the parts that are not. A measure that
     a part lacks is None for the whole. Parts in which nothing could be compared, such as a blank
-    channel, do not count.
+    channel, do not count; where there is no other part, the whole is unproven.
 
     Args:
         parts: anything with the attributes of an `Accuracy`, by the part's name.
@@ -94,14 +96,20 @@ def worst_of(parts: Mapping[str, Any]) -> Accuracy:
         found = [getattr(part, name) for part in assessed]
         together = sum if name in _SUMS else max
         values[name] = None if any(value is None for value in found) else together(found)
+    compared = [part for part in assessed if part.reference_rows != 0]
+    deciding = {
+        name: part
+        for name, part in parts.items()
+        if part.reference_rows != 0 or part.verdict not in ("verified", "unproven")
+    }
     reasons = [
         f"{name}: {part.reason}" if name else part.reason
-        for name, part in parts.items()
+        for name, part in deciding.items()
         if part.reason
-    ]
-    compared = [part for part in assessed if part.reference_rows != 0]
+    ] or [NOT_COMPARED] * (not deciding)
     sampled = any(part.reference == "sampled" for part in assessed)
-    verdict = max((part.verdict for part in assessed), key=[*VERDICTS, ""].index)
+    verdicts = [part.verdict for part in deciding.values()] or ["unproven"]
+    verdict = max(verdicts, key=[*VERDICTS, ""].index)
     if values["ratio"] is not None:
         values["ratio"] = values["bound"] / values["rel_frobenius"]
     return Accuracy(

@@ -5,12 +5,13 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from logging import Logger
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from argand import Precision
 from argand.precision import any_precision
 from argand.runtime.measuring.ceilings import Ceilings
@@ -128,9 +129,12 @@ def _assess_piece(workload: Workload, operands: Staged, run: RunFile, piece: Pie
             axes = axes or workload.product(operands, outline).axes  # of all results the same
             data = run.read(result, piece.within(axes, outline.shape))
             computed = workload.as_computed(operands, result.plan_words)
-            accuracies[str(piece)] = workload.assess(
+            accuracy = workload.assess(
                 computed, reference, data, precision_of(result), result.backend
             )
+            if operands.has_nonfinite and not np.isfinite(data).any():
+                accuracy = replace(accuracy, reference_rows=0)  # nothing was compared
+            accuracies[str(piece)] = accuracy
         found.append(accuracies)
     return found
 

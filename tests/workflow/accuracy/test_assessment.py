@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -15,7 +16,15 @@ from argand.device import cpu
 
 from benchmarks.planted.cases import NAMES, cases_of, small_references
 from tests.workflow.workloads.on_cpu import computed
-from workflow.accuracy.assessment import PROVABLE, Accuracy, Checks, misplaced, ratio, worst_of
+from workflow.accuracy.assessment import (
+    NOT_COMPARED,
+    PROVABLE,
+    Accuracy,
+    Checks,
+    misplaced,
+    ratio,
+    worst_of,
+)
 
 FP32 = PRECISIONS["fp32"]
 
@@ -52,6 +61,19 @@ def test_the_worst_part_decides(error: float, verdict: str) -> None:
         assert (whole.verdict, whole.verified) == (verdict, verdict == "verified")
         assert (whole.rel_frobenius, whole.bound, whole.reference_rows) == (error, 1e-5, 4)
         assert whole.ratio == 1e-5 / error
+
+
+def test_parts_without_a_finite_value_do_not_decide() -> None:
+    right, wrong = (
+        Accuracy(**Checks().conclude(x, 1e-2, 1e-5, FP32), reference="full", reference_rows=2)
+        for x in (1e-7, 1.0)
+    )
+    blank = replace(right, rel_frobenius=0.0, ratio=None, reference_rows=0)
+    whole = worst_of({"a": blank, "b": blank})
+    assert (whole.verdict, whole.verified, whole.reason) == ("unproven", False, NOT_COMPARED)
+    assert worst_of({"a": whole, "b": right}).verified
+    assert not worst_of({"a": whole, "b": right}).reason
+    assert worst_of({"a": replace(wrong, reference_rows=0), "b": right}).verdict == "wrong"
 
 
 def test_what_has_to_be_zero_may_only_be_zero() -> None:

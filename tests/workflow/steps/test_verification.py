@@ -7,6 +7,7 @@ import logging
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import h5py
 import numpy as np
@@ -15,6 +16,7 @@ from argand.device import cpu
 from argand.runtime.measuring.ceilings import Ceilings, operand_formats
 from streamed_runs import run_python
 
+from workflow.accuracy.assessment import NOT_COMPARED
 from workflow.data import Staged
 from workflow.preflight.loading import load_study
 from workflow.steps.execute import execute
@@ -44,6 +46,40 @@ def test_a_limit_is_that_of_the_device_that_computed(
         assert record.verified
         assert record.tflops
         assert (record.limit_fraction is not None) is has_limit
+
+
+@pytest.mark.parametrize("holes", [":", "1:"])
+@pytest.mark.parametrize(
+    "case",
+    [
+        {"kind": "dft", "axis": -1, "input": {"samples": "x"}},
+        {"kind": "softmax", "input": {"x": "x"}},
+        {"kind": "gemm", "op_b": "C", "input": {"a": "x", "b": "b"}},
+        {
+            "kind": "correlate",
+            "input": {"voltages": "x", "axes": {"voltages": ["antenna", "time"]}},
+        },
+    ],
+    ids=lambda case: case["kind"],
+)
+def test_results_without_finite_values_are_unproven(
+    tmp_path: Path, case: dict[str, Any], holes: str
+) -> None:
+    x = np.random.default_rng(3).standard_normal((4, 8)).astype(np.float32)
+    with h5py.File(tmp_path / "x.h5", "w") as file:
+        file["b"] = x.astype(complex)
+        x[1 if holes == "1:" else 0 :, 3] = np.nan
+        file["x"] = x if case["kind"] == "softmax" else x.astype(complex)
+    case["input"]["file"] = str(tmp_path / "x.h5")
+    study = {"precisions": ["fp32"], "workloads": {"w": case | {"allow_nonfinite": True}}}
+    (tmp_path / "study.yaml").write_text(json.dumps(study))
+    workload = load_study(tmp_path / "study.yaml").workload("w")
+    staged, run = tmp_path / "staged.h5", tmp_path / "run.h5"
+    stage(workload, [], staged, LOG)
+    execute(workload, staged, run, replace(cpu(), cache_bytes=0), LOG)
+    ceilings = Ceilings(cpu().name, 10.0, dict.fromkeys(operand_formats(), 0.1))
+    said = {(one.verdict, one.reason) for one in verify(workload, staged, run, ceilings, LOG)}
+    assert said == ({("verified", "")} if holes == "1:" else {("unproven", NOT_COMPARED)})
 
 
 def test_the_record_of_a_circuit_says_what_became_of_time_and_norm(tmp_path: Path) -> None:
