@@ -7,7 +7,7 @@
 
 // Rows of the result that a thread accumulates at a time.
 template <typename Real>
-constexpr int kMostRows = sizeof(Real) == 4 ? 8 : 4;
+constexpr int kMaxRows = sizeof(Real) == 4 ? 8 : 4;
 
 constexpr int kMaxSharedMatrixBytes = 16 * 1024;
 
@@ -84,7 +84,7 @@ template <typename Real, int Width, bool TargetsQubit0, int TileBytes, int Threa
 __device__ __forceinline__ void fma_gate(const GateArguments& args) {
     using Number = Complex<Real>;
     constexpr int kOrder = 1 << Width;
-    constexpr int kRows = kOrder < kMostRows<Real> ? kOrder : kMostRows<Real>;
+    constexpr int kRows = kOrder < kMaxRows<Real> ? kOrder : kMaxRows<Real>;
     constexpr int kColumnBits = log2_of(TileBytes / static_cast<int>(sizeof(Number)) / kOrder) - 1;
     constexpr int kThreadBits = log2_of(Threads);
     constexpr int kReadBits = kColumnBits < kThreadBits ? kColumnBits : kThreadBits;

@@ -24,8 +24,8 @@ struct SequenceGate {
 
 constexpr int kPhaseBits = 8;
 constexpr int kOutsideQubits = 32;
-constexpr int kMostProducts = 8;
-constexpr int kMostGates = 128;
+constexpr int kMaxProducts = 8;
+constexpr int kMaxGates = 128;
 
 // Phase factors by the values of eight qubits of the tile, and further factors for each of these
 // qubits where a qubit outside the tile is 1 too.
@@ -44,10 +44,10 @@ struct SequenceArguments : GateArguments {
     int64 count;
     int64 products;  // gates that are not phases
     int64 step_offset[2];
-    SequenceMasks masks[kMostProducts];
+    SequenceMasks masks[kMaxProducts];
     // Each gate: its kind, 4 where its results go straight to the state, and 8 times its number
     // among phases or among the others.
-    uint32 order[kMostGates];
+    uint32 order[kMaxGates];
 };
 
 // A gate that is a product, without or with qubit 0 among its targets

@@ -6,7 +6,7 @@
 #include "device/philox.cuh"
 
 constexpr int kTrajectoryThreads = 256;
-constexpr int kMostOperationWidth = 3;
+constexpr int kMaxOperationWidth = 3;
 
 // A gate on up to three targets, or the channels after it on one qubit (`width` 0: `place` is the
 // number of the first channel, `target` the qubit). `taken` has the bits of targets and controls.
@@ -15,7 +15,7 @@ struct TrajectoryOperation {
     int place;  // of the gate's first matrix entry
     uint32 taken;
     uint32 controls;
-    uint32 target[kMostOperationWidth];
+    uint32 target[kMaxOperationWidth];
     int padding;
 };
 

@@ -114,9 +114,9 @@ class TileCopies {
         if (part == 0) at = from;
         const int first = kCopies * part / parts, end = kCopies * (part + 1) / parts;
         // The compiler knows this count, so it leaves no copy in a loop.
-        constexpr int kMost = (kCopies + parts - 1) / parts;
+        constexpr int kMax = (kCopies + parts - 1) / parts;
 #pragma unroll
-        for (int copy = 0; copy < kMost; ++copy) {
+        for (int copy = 0; copy < kMax; ++copy) {
             const int i = first + copy;
             if (kCopies % parts != 0 && i >= end) break;
             cp_async<kBytes>(

@@ -6,19 +6,19 @@
 
 constexpr int kMarginalThreads = 256;
 constexpr int kMarginalChunks = 4;  // of a thread in a tile
-constexpr int kMostSegments = 34;
-constexpr int kMostChosen = 34;
+constexpr int kMaxSegments = 34;
+constexpr int kMaxChosen = 34;
 
 struct MarginalArguments {
     const void* state;
     double* partials;  // (settings of high qubits, shares, settings of low ones)
     int64 tiles;       // for each setting of the high qubits
     int64 amplitudes;  // of a tile: fewer than a block's places where the state is small
-    int64 free_mask[kMostSegments];
-    int64 high_mask[kMostSegments];
-    int free_shift[kMostSegments];
-    int high_shift[kMostSegments];
-    int low_bit[kMostChosen];  // of a place in a tile, of each bit of an outcome
+    int64 free_mask[kMaxSegments];
+    int64 high_mask[kMaxSegments];
+    int free_shift[kMaxSegments];
+    int high_shift[kMaxSegments];
+    int low_bit[kMaxChosen];  // of a place in a tile, of each bit of an outcome
     int free_segments;
     int high_segments;
     int low_count;
@@ -85,7 +85,7 @@ struct FinishArguments {
     int64 outcomes;
     int low_count;
     int shares;
-    int order[kMostChosen];  // bit of an outcome, of each bit of (setting of high qubits, of low)
+    int order[kMaxChosen];  // bit of an outcome, of each bit of (setting of high qubits, of low)
 };
 
 // A warp adds the shares of an outcome.

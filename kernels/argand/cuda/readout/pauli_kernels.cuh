@@ -15,8 +15,8 @@ constexpr int kRegisterBits = 4;
 constexpr int kRegisters = 1 << kRegisterBits;
 constexpr int kLaneBits = 5;
 constexpr int kLaneFlips = 2;  // the highest bits of a lane's number
-constexpr int kMostStrings = 16;
-constexpr int kMostRuns = 17;
+constexpr int kMaxStrings = 16;
+constexpr int kMaxRuns = 17;
 
 // Kinds of a string's flips: none, the place in a chunk, a bit of a register's number, of a lane.
 constexpr int kPairs = 2 + kRegisterBits + kLaneFlips;
@@ -27,11 +27,11 @@ struct PauliArguments {
     int64 tiles;
     int64 register_mask[kRegisterBits];
     int64 lane_mask[kLaneBits];
-    int64 signs[kMostStrings];
-    int64 run_mask[kMostRuns];  // of a tile's number, to the bits of no coordinate
-    int run_shift[kMostRuns];
+    int64 signs[kMaxStrings];
+    int64 run_mask[kMaxRuns];  // of a tile's number, to the bits of no coordinate
+    int run_shift[kMaxRuns];
     int runs;
-    uint32 pattern[kMostStrings];  // bit (register, place in the chunk): the sign there
+    uint32 pattern[kMaxStrings];  // bit (register, place in the chunk): the sign there
     uint32 odd;                    // strings with an odd number of Y
     int first[kPairs + 1];         // the strings of each kind of pair
 };
@@ -169,7 +169,7 @@ static_assert(kRegisterBits == 4 && kLaneFlips == 2, "add_all names every pair")
 
 template <typename Real, bool aligned>
 __device__ __forceinline__ void sum_strings(const PauliArguments& args) {
-    __shared__ double sums[kMostStrings][kPauliThreads];
+    __shared__ double sums[kMaxStrings][kPauliThreads];
     const int warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
     const int strings = args.first[kPairs];
     for (int string = 0; string < strings; ++string) sums[string][threadIdx.x] = 0;
