@@ -57,7 +57,7 @@ _SWEEPS: dict[str, tuple[Callable[[np.random.Generator, int, Any], list[Case]], 
     "readout": (readouts.draw, "Answers of states of 20 to 28 qubits"),
     "solve": (dense.draw, "Systems of 64 to 8192 equations"),
 }
-"""What draws the cases of each sweep, and its title, in the order in which they are shown."""
+"""The function that draws the cases of each sweep, and its title, in the order of the pages."""
 TITLES = {name: title for name, (_, title) in _SWEEPS.items()}
 SWEEPS = tuple(_SWEEPS)
 GIVEN: dict[str, Callable[..., Case]] = {

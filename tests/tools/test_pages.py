@@ -157,7 +157,7 @@ def test_what_was_left_out_is_listed_with_its_reason(tmp_path: Path) -> None:
 
 
 def test_all_implementations_of_a_product_share_a_line(tmp_path: Path) -> None:
-    """What ours reach is that of interleaved operands, wherever their row stands."""
+    """A table shows our rate from interleaved operands, wherever their row stands in the file."""
     sizes = {"batch": "1", "m": "8", "n": "8", "k": "8", "limit_fraction": "0.5", "bound": "2e-3"}
     own = MEASURED | sizes | {"tflops": "3", "rel_frobenius": "1e-4"}
     packed = own | {"input": "packed", "time_us_p50": "1200", "tflops": "4"}

@@ -52,7 +52,7 @@ def _kind(rows: int, length: int, precision: str, card: Device) -> str | None:
 def test_tables_take_a_part_of_the_time(
     rows: int, length: int, precision: str, kind: str | None
 ) -> None:
-    """As an H200 measured it: the fastest of dense or Hankel plans, convolutions and cuFFT."""
+    """The choice is what an H200 ran fastest: dense or Hankel plans, convolutions or cuFFT."""
     assert _kind(rows, length, precision, _card(132)) == kind
 
 
@@ -68,7 +68,7 @@ def test_what_decides_is_the_rows_of_a_multiprocessor() -> None:
      (5, 5256, None), (4, 11_972, None), (2, 11_686, "butterfly")],
 )  # fmt: skip
 def test_a_row_of_each_block(rows: int, length: int, kind: str | None) -> None:
-    """As measured: the chain of a convolution is shorter than that of two factors.
+    """The chain of a convolution is shorter than that of two factors, as was measured.
 
     cuFFT has several kernels for primes up to 127, which are faster than a long chain.
     """

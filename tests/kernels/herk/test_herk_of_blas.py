@@ -68,7 +68,7 @@ def test_products_by_kept_calls(
 @pytest.mark.skipif(lapack_address("zherk") is None, reason="NumPy has another BLAS")
 @pytest.mark.parametrize("op", ["N", "C"])
 def test_parts_of_a_batch_are_read_in_place(op: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of a part of a batch no other products are written."""
+    """A call on a part of a batch writes the products of that part alone."""
     a = oriented(normal(np.random.default_rng(1), 5, 30, 100), op).astype(np.complex64)
     problem = herk_problem(a.shape, op=op, precision=get_precision("fp32"), dtype="complex64")
     found = np.full((5, 30, 30), 7, np.complex64)

@@ -33,8 +33,8 @@ _ROW_COLUMNS = 36
 """Columns, at that rate without loss, whose products take as long as a warpgroup loads and splits
 rows of X at two terms. Warpgroups that share the k of a tile load and split rows at once."""
 _COLUMN = 0.78
-"""What each column of the tile takes then, with its promotions. So narrow tiles reach 0.65 of the
-rate, those from 96 columns on `_SPLIT_EFFICIENCY`."""
+"""Time of a column of the tile with its promotions, over that of its products at that rate without
+loss. So narrow tiles reach 0.65 of the rate, and those from 96 columns on `_SPLIT_EFFICIENCY`."""
 _SPLITTING = {4: 1.1, 2: 1.22}
 """Time of a row operand split in registers, once a column tile, over that of a packed one, by bytes
 of an operand: 16 bits are scaled too, and leave half as long for it."""
