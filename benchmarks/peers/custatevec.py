@@ -53,6 +53,14 @@ class StateVector:
         if status:
             raise RuntimeError(f"{name} failed with status {status}")
 
+    def version(self) -> str:
+        """Return the library's version, major to patch."""
+        part, found = ctypes.c_int32(), []
+        for which in range(3):  # of libraryPropertyType
+            self._check("custatevecGetProperty", ctypes.c_int(which), ctypes.byref(part))
+            found.append(str(part.value))
+        return ".".join(found)
+
     def apply(
         self, state: Any, matrix: Any, targets: Sequence[int], controls: Sequence[int] = ()
     ) -> Any:
@@ -118,5 +126,5 @@ def _algorithm(width: int | None) -> str:
 PEER = Peer(
     name="custatevec", operation="gates", backends=("cuda",), precisions=("fp32",),
     algorithm=lambda _: _algorithm(None), modules=("cupy",), prepared=_prepared, lacks=_lacks,
-    version=lambda: f"cuStateVec of {library()}",
+    version=lambda: f"cuStateVec {state_vector().version()}",
 )  # fmt: skip
