@@ -131,13 +131,14 @@ class CircuitSearch:
     def cheapest(self, width: int | None) -> CircuitPlan:
         """Return the plan of the least predicted time; ``width`` as in `plan_circuit`."""
         gates = [run.gate for run in self.runs]
+        shares = width is None or width >= WIDTH
         if width is None:
             width, passes = cheapest_passes(self.qubits, gates, self._cost)
         else:
             passes = fuse(self.qubits, gates, PassRules(width, self._cost))
         # The search knows only the qubits of a pass. The forms show which passes need no products.
         alone = self._alone(width, passes)
-        shared = self._short_searches(width)
+        shared = self._short_searches(max(width, WIDTH)) if shares else []
         plans = [alone, *(plan for plan, _ in shared)]
         beam_width = min(_BEAM_WIDTH, _MAX_WORK // max(1, len(gates)))
         # A long search covers only what a short one found to be about as fast as the fastest.
@@ -167,7 +168,7 @@ class CircuitSearch:
         tiles = [one for one in self.costs.sequences if self.qubits >= one.qubits]
         phases = phases_beside_others(self.runs)
         found: list[tuple[CircuitPlan, _Sharing]] = []
-        if width < WIDTH or not tiles:
+        if not tiles:
             return found
         if phases <= _MAX_JOINED:
             sharings = [_Sharing(width, self.runs, False, tile) for tile in tiles]
