@@ -1,6 +1,7 @@
 """A peer: gates by NVIDIA's cuStateVec, its C library called as it is (``custatevec-cu13``).
 
-Circuits are fused to each width that may be its best, and each width is a candidate.
+Circuits are fused to each width that may be its best, and each width is a candidate. Each of its
+passes has one gate, so they are fused for the fewest passes of one gate.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any
 import numpy as np
 from argand import PRECISIONS, Device, Gate, plan_circuit
 from argand.gates.canonical import gate_form
+from argand.gates.costs import table_costs
 
 from benchmarks.peers._peer import Candidate, CannotRunError, Peer
 
@@ -100,7 +102,8 @@ def _prepared(qubits: int, gates: Sequence[Gate], device: Device) -> list[Candid
 def _candidate(qubits: int, gates: Sequence[Gate], width: int | None, device: Device) -> Candidate:
     forms = [gate_form(qubits, gate.matrix, gate.targets, gate.controls) for gate in gates]
     if width is not None:
-        forms = list(plan_circuit(qubits, gates, device=device, width=width).forms)
+        costs = table_costs(PRECISIONS["3xfp16"], device)  # without passes that gates share
+        forms = list(plan_circuit(qubits, gates, device=device, width=width, costs=costs).forms)
 
     def prepare(state: Any) -> tuple[Any, ...]:
         import cupy

@@ -9,7 +9,7 @@ modules of `benchmarks.sweep`: products of 32 to 16384 with batches, ops and 16-
 softmaxes of 16 to 2^20 columns, all operations and kinds, and few_rows of 1 to 4096; transforms of
 length 8 to 2^20; gates of 1 to 7 qubits with up to 3 controls on 20 to 30; small ones of 1 to 512
 on every axis; filter banks of 8 to 4096 channels and 4 to 32 taps; 1 to 2048 detected beams of 16
-to 512 antennas; Hermitian products of 16 to 4096 inputs; circuits of 50 to 200 gates on 20 to 28
+to 512 antennas; Hermitian products of 16 to 4096 inputs; circuits of 50 to 200 gates on 8 to 28
 qubits; images of 2 to 512 antennas; Hermitian systems of 1 to 128 rows; spectral estimates of 8 to
 16384 points; shots, marginals and Pauli strings of states of 20 to 28 qubits; dense systems of
 64 to 8192 equations.

@@ -77,7 +77,7 @@ class CircuitCase(Case):
 
 
 def draw(rng: np.random.Generator, cases: int, sizes: Any) -> list[Case]:
-    """Draw 20 to 28 qubits and 50 to 200 gates, of three kinds with equal probability.
+    """Draw 8 to 28 qubits and 50 to 200 gates, of three kinds with equal probability.
 
     Random gates on any one qubit or two; layers of gates on neighbours; layers of rotations with
     controlled phases between any two.
@@ -85,7 +85,7 @@ def draw(rng: np.random.Generator, cases: int, sizes: Any) -> list[Case]:
     kinds = {"any pairs": _any_pairs, "neighbours": _neighbours, "phases": _phases}
     found: list[Case] = []
     for number in range(cases):
-        qubits = int(rng.integers(20, 29))
+        qubits = int(rng.integers(8, 29))
         count = int(sizes(rng, *_GATES, (1,))[0])
         kind = [*kinds][number % len(kinds)]
         found.append(CircuitCase(qubits, kind, kinds[kind](rng, qubits, count)))
