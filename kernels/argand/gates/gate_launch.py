@@ -96,10 +96,8 @@ def launch_at_chunk(state: Any, launch: Callable[[int], object]) -> None:
 
 
 def _blocks(plan: GatePlan, kernel: Any, tiles: int, device: Device) -> int:
-    """Return the blocks of a launch: one, as many as are resident, or one for its threads."""
-    if plan.kind == "small":
-        return 1
-    if plan.kind == "direct":
+    """Return the blocks of a launch: one for its threads' columns, or as many as are resident."""
+    if plan.kind in ("small", "direct"):
         return -(-tiles // plan.threads)
     occupancy = cupy.cuda.driver.occupancyMaxActiveBlocksPerMultiprocessor(
         kernel.ptr, plan.threads, plan.shared_bytes

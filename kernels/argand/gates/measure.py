@@ -222,10 +222,10 @@ def _seconds(calls: Sequence[Callable[[], object]], device: Device, settle: floa
     if device.backend == "cuda":
         import cupy
 
-        from argand.runtime.measuring.timing import call_for, queued_seconds
+        from argand.runtime.measuring.timing import call_for, queued
 
         call_for(runs, settle, cupy.cuda.get_current_stream().synchronize)
-        times = queued_seconds(runs, _TIMES * len(runs))
+        times = queued(runs, _TIMES * len(runs), held=True).seconds
         return [float(np.median(times[first :: len(runs)])) / _CALLS for first in range(len(runs))]
     found = []
     for call in calls:

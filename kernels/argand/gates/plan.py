@@ -147,10 +147,8 @@ class GatePlan:
     @property
     def shared_bytes(self) -> int:
         """Dynamic shared memory of a block."""
-        if self.kind in ("direct", "direct_mma"):
+        if self.kind in ("small", "direct", "direct_mma"):
             return 0
-        if self.kind == "small":
-            return _TILE_BYTES
         planes = 0
         if self.kind == "wgmma":
             buffers = WARP_SPECIALIZED_BUFFERS if self.warp_specialized else 2

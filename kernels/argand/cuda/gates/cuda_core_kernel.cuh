@@ -198,30 +198,33 @@ __device__ __forceinline__ void permute_gate(const GateArguments& args) {
     }
 }
 
-// A state that is smaller than a tile, by one block. Here `args.tiles` is the number of amplitudes
-// that the gate may change, and `args.row_mask` has the target bits of their indices.
+// A state that is smaller than a tile. A block has whole columns, a thread one amplitude, so no block
+// reads what another one writes. Here `args.tiles` is the number of amplitudes that the gate may
+// change, and `args.row_mask` has the target bits of their indices, lowest first.
 template <typename Real, int Width, int Threads>
 __device__ __forceinline__ void small_gate(const GateArguments& args) {
     using Number = Complex<Real>;
-    extern __shared__ __align__(1024) unsigned char memory[];
-    auto* amplitudes = reinterpret_cast<Number*>(memory);
+    constexpr uint32 kOrder = 1 << Width;
+    static_assert(Threads % kOrder == 0, "a block has whole columns");
+    __shared__ Number amplitudes[Threads];
     const auto* matrix = static_cast<const Number*>(args.matrix);
-    for (uint32 i = threadIdx.x; i < args.tiles; i += Threads) {
-        amplitudes[i] = *reinterpret_cast<const Number*>(args.state + tile_offset(args, i));
+    const uint32 number = blockIdx.x * Threads + threadIdx.x;
+    const bool taken = number < args.tiles;
+    const uint32 row = threadIdx.x % kOrder, column = threadIdx.x - row;
+    uint32 index = number >> Width;  // of the column, with a gap for each target
+#pragma unroll
+    for (int bit = 0; bit < Width; ++bit) {
+        const uint32 below = args.row_mask[bit] - 1;
+        index = (index & below) | (index & ~below) << 1;
     }
+    index |= xor_masks<Width>(args.row_mask, row);
+    auto* amplitude = reinterpret_cast<Number*>(args.state + tile_offset(args, index));
+    if (taken) amplitudes[threadIdx.x] = *amplitude;
     __syncthreads();
-    uint32 target_mask = 0;
-#pragma unroll
-    for (int bit = 0; bit < Width; ++bit) target_mask |= args.row_mask[bit];
-    for (uint32 i = threadIdx.x; i < args.tiles; i += Threads) {
-        uint32 row = 0;
-#pragma unroll
-        for (int bit = 0; bit < Width; ++bit) row |= (i & args.row_mask[bit] ? 1u : 0u) << bit;
-        Number accumulator = {};
-        for (uint32 s = 0; s < 1u << Width; ++s) {
-            const uint32 from = (i & ~target_mask) | xor_masks<Width>(args.row_mask, s);
-            multiply_add(accumulator, matrix[(s << Width) + row], amplitudes[from]);
-        }
-        *reinterpret_cast<Number*>(args.state + tile_offset(args, i)) = accumulator;
-    }
+    if (!taken) return;
+    Number accumulator = {};
+#pragma unroll 8
+    for (uint32 s = 0; s < kOrder; ++s)
+        multiply_add(accumulator, matrix[s * kOrder + row], amplitudes[column + s]);
+    *amplitude = accumulator;
 }
