@@ -9,10 +9,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from argand import PRECISIONS, Device, Gate, Precision
+from argand import PRECISIONS, Device, Gate, Precision, plan_circuit
 from argand.device import arch_for
 from argand.gates.api import apply_form
 from argand.gates.canonical import gate_form
+from argand.gates.costs import GateCosts
 from argand.gates.heuristics import mma_plans
 from argand.gates.plan import MAX_WIDTH, widest_mma
 
@@ -81,6 +82,21 @@ def test_an_absent_peer_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     with pytest.raises(CannotRunError, match="custatevec-cu13"):
         custatevec.StateVector()
     assert "pip install custatevec-cu13" in custatevec.PEER.lacks()
+
+
+def test_circuits_of_custatevec_are_fused_for_passes_of_one_gate(
+    rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was measured here, by which plans share passes, is not asked for."""
+    monkeypatch.setattr("argand.gates.circuits.measured_costs", None)
+    monkeypatch.setattr(custatevec, "library", lambda: Path("library.so"))
+    circuit = CIRCUITS["qft"](12, rng)
+    found = custatevec.PEER.candidates(qubits=12, gates=circuit, device=Device("cuda", "card"))
+    flat = GateCosts(1e9, ((1.0, 1.0),) * 7, 0.0, measured=False)
+    for width, one in zip((2, 3, 4, 5), found, strict=True):
+        alone = plan_circuit(12, circuit, width=width, costs=flat)
+        assert len(one.widths) <= len(alone.passes) == len(alone.groups)
+    assert [max(one.widths) for one in found] == [2, 3, 4, 5]
 
 
 def test_aer_is_absent_where_it_is_not_installed_or_would_take_minutes(
