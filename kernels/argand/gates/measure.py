@@ -36,8 +36,9 @@ from argand.gates.source import gate_source
 from argand.precision import Precision, get_precision
 from argand.runtime.compile.compiler import compile_all
 
-_MIN_QUBITS, _MAX_QUBITS = 10, 26
-"""Qubits of states that passes are timed on; beyond, times are proportional to the size."""
+_MAX_QUBITS = 26
+"""Qubits of the largest state that passes are timed on: beyond, times are proportional to the
+size."""
 _STATES = 4
 """Largest memory of a measurement, in states."""
 _CALLS, _TIMES = 8, 7
@@ -56,7 +57,7 @@ def measured_costs(precision: Precision, device: Device, qubits: int) -> GateCos
     That compiles the kernels of all widths. The table's, or those of another size, where the GPU
     has no memory left for it, and on a CPU, where `measure_gate_costs` has to be asked.
     """
-    size = max(_MIN_QUBITS, min(_MAX_QUBITS, qubits))
+    size = max(MAX_WIDTH, min(_MAX_QUBITS, qubits))
     known = size in kept_costs(precision, device)
     if device.backend == "cpu" or known or not _fits(precision, device, size):
         return gate_costs(precision, device, size)
@@ -86,9 +87,10 @@ def measure_gate_costs(
     Plans for states of about that size use them from then on, in later processes too, until the
     device, its driver or the kernels change. On a GPU a plan measures where no costs are kept.
 
-    Each pass is timed after ``settle`` seconds of it, those that gates share in turn, so that a GPU
-    whose power limits it has the clock that it has in circuits; not where the last-level cache
-    holds the state: such passes wait for launches. Takes four states' memory at most.
+    Passes are timed behind a held stream, as they follow each other in circuits, each after
+    ``settle`` seconds of it, those that gates share in turn, so that a GPU whose power limits it
+    has the clock that it has there; not where the last-level cache holds the state: power does not
+    bound such passes. Takes four states' memory at most.
 
     Raises ValueError for fewer qubits than the widest gate has and for a negative ``settle``, and
     OSError where the table cannot be written.

@@ -198,9 +198,9 @@ __device__ __forceinline__ void permute_gate(const GateArguments& args) {
     }
 }
 
-// A state that is smaller than a tile. A block has whole columns, a thread one amplitude, so no block
-// reads what another one writes. Here `args.tiles` is the number of amplitudes that the gate may
-// change, and `args.row_mask` has the target bits of their indices, lowest first.
+// A state that is smaller than a tile. A block has whole columns, so none reads what another one
+// writes, and a thread one amplitude. Here `args.tiles` is the number of amplitudes that the gate
+// may change, and `args.row_mask` has the target bits of their indices, lowest first.
 template <typename Real, int Width, int Threads>
 __device__ __forceinline__ void small_gate(const GateArguments& args) {
     using Number = Complex<Real>;
