@@ -34,7 +34,7 @@ FILES: Mapping[str, tuple[str, ...]] = {
     "products": ("h200-gemm-large.csv",),
     "exact products": ("h200-exact.csv",),
     "transforms": ("h200-dft.csv", "h200-dft-primes.csv", "h200-dft-awkward.csv"),
-    "gates": ("h200-gates.csv", "h200-gates-custatevec.csv"),
+    "gates": ("h200-gates.csv",),
     "softmax": ("h200-softmax.csv",),
 }
 """Files of each kind of row; exact products share the panel of products."""

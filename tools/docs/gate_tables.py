@@ -9,13 +9,10 @@ from benchmarks.harness.recorded import Rows, beside, plain_rows, read_rows, tim
 from tools.docs.shown import text_table
 from workflow.tables.readable import ACCURACY, PERFORMANCE, Column, markdown_table, number
 
-GATES = "h200-gates.csv", "h200-gates-custatevec.csv"
-"""Single gates on 28 qubits: ours, and those of cuStateVec, which may be of another run."""
-CIRCUITS = (
-    "h200-circuits.csv", "h200-gates-20.csv", "h200-circuits-shared.csv",
-    "h200-circuits-shared-20.csv",
-)  # fmt: skip
-"""Circuits on 28 qubits, and on 20, which a CPU can run too, by libraries; then ours."""
+GATES = "h200-gates.csv"
+"""Single gates on 28 qubits: ours and cuStateVec's."""
+CIRCUITS = "h200-circuits.csv", "h200-circuits-20.csv"
+"""Circuits on 28 qubits, and on 20, which a CPU can run too."""
 _OF_CIRCUITS = (
     "workload", "implementation", "time_us_p50", "predicted_us", "gbytes_per_s", "limit_fraction",
     "rel_frobenius", "bound",
@@ -25,7 +22,7 @@ COSTS, SETTLING = "h200-gate-costs.csv", "h200-gate-settling.csv"
 
 def gate_rows(data: Path) -> Rows:
     """Return the rows of all single gates."""
-    return [row for name in GATES for row in read_rows(data / name)]
+    return read_rows(data / GATES)
 
 
 def circuit_rows(data: Path) -> Rows:
