@@ -104,7 +104,9 @@ class Peer:
     - gemm, dft, image, beam_power, hermitian: ``()``;
     - softmax: ``(kind, output, operation="softmax")``, the elements of x and of the result, as
       fp16, and the function's name;
-    - gates: ``(qubits, gates, device)``, `argand.Gate` one after another.
+    - gates: ``(qubits, gates, device)``, `argand.Gate` one after another;
+    - readout: ``(shots, chosen, strings)``, of a state: so many shots where there are any, else the
+      values of Pauli strings where there are any, else the marginals of the chosen qubits.
 
     Without it they are ``compute`` on copies of the operands; options follow them as they are.
 

@@ -23,7 +23,8 @@ from benchmarks.peers._peer import Candidate, CannotRunError, Peer
 
 _WIDTHS = (2, 3, 4, 5)
 """Widths that circuits are fused to: from 5 on its gates take twice as long."""
-_COMPLEX64, _COMPUTE_FP32, _ROW_MAJOR = 4, 4, 1
+COMPLEX64, _COMPUTE_FP32, _ROW_MAJOR = 4, 4, 1
+"""Values of ``cudaDataType_t``, ``custatevecComputeType_t`` and ``custatevecMatrixLayout_t``."""
 _WORKSPACE_BYTES = 1 << 30
 
 
@@ -42,15 +43,16 @@ class StateVector:
     def __init__(self) -> None:
         path = library()
         if path is None:
-            raise CannotRunError(_lacks())
+            raise CannotRunError(lacks())
         import cupy
 
         self._library = ctypes.CDLL(str(path))
-        self._handle = ctypes.c_void_p()
-        self._check("custatevecCreate", ctypes.byref(self._handle))
+        self.handle = ctypes.c_void_p()
+        self.call("custatevecCreate", ctypes.byref(self.handle))
         self._workspace = cupy.empty(_WORKSPACE_BYTES, cupy.uint8)
 
-    def _check(self, name: str, *arguments: Any) -> None:
+    def call(self, name: str, *arguments: Any) -> None:
+        """Call a function of the library. Raises RuntimeError where it fails."""
         status = getattr(self._library, name)(*arguments)
         if status:
             raise RuntimeError(f"{name} failed with status {status}")
@@ -59,7 +61,7 @@ class StateVector:
         """Return the library's version, major to patch."""
         part, found = ctypes.c_int32(), []
         for which in range(3):  # of libraryPropertyType
-            self._check("custatevecGetProperty", ctypes.c_int(which), ctypes.byref(part))
+            self.call("custatevecGetProperty", ctypes.c_int(which), ctypes.byref(part))
             found.append(str(part.value))
         return ".".join(found)
 
@@ -67,11 +69,11 @@ class StateVector:
         self, state: Any, matrix: Any, targets: Sequence[int], controls: Sequence[int] = ()
     ) -> Any:
         """Apply a gate in place; state and matrix complex64 on the GPU, arguments as for ours."""
-        self._check(
-            "custatevecApplyMatrix", self._handle, ctypes.c_void_p(state.data.ptr), _COMPLEX64,
+        self.call(
+            "custatevecApplyMatrix", self.handle, ctypes.c_void_p(state.data.ptr), COMPLEX64,
             ctypes.c_uint32(int(state.size).bit_length() - 1), ctypes.c_void_p(matrix.data.ptr),
-            _COMPLEX64, _ROW_MAJOR, ctypes.c_int32(0), _numbers(targets),
-            ctypes.c_uint32(len(targets)), _numbers(controls), None,
+            COMPLEX64, _ROW_MAJOR, ctypes.c_int32(0), numbers(targets),
+            ctypes.c_uint32(len(targets)), numbers(controls), None,
             ctypes.c_uint32(len(controls)), _COMPUTE_FP32,
             ctypes.c_void_p(self._workspace.data.ptr), ctypes.c_size_t(_WORKSPACE_BYTES),
         )  # fmt: skip
@@ -84,11 +86,13 @@ def state_vector() -> StateVector:
     return StateVector()
 
 
-def _numbers(qubits: Sequence[int]) -> Any:
+def numbers(qubits: Sequence[int]) -> Any:
+    """Return qubits, or other small numbers, as an array of C; None of none."""
     return (ctypes.c_int32 * len(qubits))(*qubits) if qubits else None
 
 
-def _lacks() -> str:
+def lacks() -> str:
+    """Return what is missing, and how to install it; empty where nothing is."""
     return "" if library() else "cuStateVec is not installed (pip install custatevec-cu13)"
 
 
@@ -128,6 +132,6 @@ def _algorithm(width: int | None) -> str:
 
 PEER = Peer(
     name="custatevec", operation="gates", backends=("cuda",), precisions=("fp32",),
-    algorithm=lambda _: _algorithm(None), modules=("cupy",), prepared=_prepared, lacks=_lacks,
+    algorithm=lambda _: _algorithm(None), modules=("cupy",), prepared=_prepared, lacks=lacks,
     version=lambda: f"cuStateVec {state_vector().version()}",
 )  # fmt: skip

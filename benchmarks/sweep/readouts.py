@@ -12,8 +12,9 @@ from argand.readout.bounds import expectation_bound, sum_bound
 
 from benchmarks.gates.check import random_state
 from benchmarks.harness.measuring import array_module, kernels_of
+from benchmarks.harness.recorded import OURS
 from benchmarks.harness.samples import on_host
-from benchmarks.peers import Candidate
+from benchmarks.peers import Candidate, candidates
 from benchmarks.sweep.case import Assess, Case
 from benchmarks.sweep.verdicts import by_bound
 from workflow.accuracy import Accuracy
@@ -65,20 +66,24 @@ class ReadoutCase(Case):
                 return probabilities(state, self._chosen)
             return expectation(state, self._strings)
 
-        return [self._candidate("argand", call)]
+        return [self._candidate(OURS, call)]
 
     def peers(self, device: Device) -> list[Candidate]:
-        """Return the lines of a user; on a GPU none of strings, whose launches take minutes."""
+        """Return libraries, and the lines of a user; of strings, which take minutes, on a CPU."""
         arrays = array_module(device)
+        libraries = candidates(
+            "readout", device.backend, shots=self._count if self._ask == "shots" else 0,
+            chosen=self._chosen, strings=self._strings,
+        )  # fmt: skip
         if self._ask == "shots":
-            return [self._candidate(LINES, partial(_plain_shots, arrays, self._count))]
-        if self._ask == "marginals":
-            return [self._candidate(LINES, partial(_plain_marginals, self._chosen))]
-        if device.backend == "cuda":
-            return []
-        return [self._candidate(LINES, lambda state: plain_readout.expectation(
-            state, self._strings
-        ))]  # fmt: skip
+            lines: Callable[[Any], Any] = partial(_plain_shots, arrays, self._count)
+        elif self._ask == "marginals":
+            lines = partial(_plain_marginals, self._chosen)
+        elif device.backend == "cuda":
+            return libraries
+        else:
+            lines = partial(plain_readout.expectation, strings=self._strings)
+        return [*libraries, self._candidate(LINES, lines)]
 
     def assessment(self, operands: Sequence[Any], device: Device) -> Assess:
         """Return a function that compares answers with fp64, and our shots with the CPU's."""
@@ -94,7 +99,7 @@ class ReadoutCase(Case):
 
         def assess(result: Any, candidate: Candidate) -> Accuracy:
             off = np.abs(on_host(result)[: len(exact)] - exact)
-            allowed = bound + (_SQUARED if candidate.name == LINES else 0.0)
+            allowed = bound + (0.0 if candidate.name == OURS else _SQUARED)
             worst = float(off.max()) / allowed
             error = float(np.linalg.norm(off) / np.linalg.norm(exact))
             return by_bound(worst, error, len(exact), "an answer")
@@ -105,7 +110,7 @@ class ReadoutCase(Case):
 def _assess_shots(expected: Sequence[Any], result: Any, candidate: Candidate) -> Accuracy:
     """Return whether shots of ours are the CPU's; of a library's only their number is known."""
     found = [on_host(x) for x in result]
-    if candidate.name == LINES:
+    if candidate.name != OURS:
         right = int(found[1].sum()) == int(expected[1].sum())
     else:
         right = all(np.array_equal(x, y) for x, y in zip(found, expected, strict=True))
