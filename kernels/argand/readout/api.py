@@ -59,10 +59,13 @@ def sample(state: Any, shots: int, *, seed: int, qubits: Sequence[int] | None = 
             sample, {"state": state}, adapted=adapted, shots=shots, seed=seed, qubits=qubits
         )
         return counts
-    found = _drawn(state, shots, seed, ascending=qubits is None)
+    found = _drawn(state, shots, seed)
     with found.device if is_cuda_array(found) else nullcontext():
         if qubits is not None:
             found = cpu.outcomes_of(found, chosen_qubits(qubits, state_qubits(state)))
+        if is_cuda_array(found) and (counts := _cuda().counted(found)):
+            return Counts(*counts)
+        if qubits is not None or is_cuda_array(found):
             found.sort()
         return _counted(found, array_module(state))
 
@@ -74,19 +77,18 @@ def basis_states(state: Any, shots: int, *, seed: int) -> Any:
     """
     found = _drawn(state, shots, seed)
     with found.device if is_cuda_array(found) else nullcontext():
+        if is_cuda_array(found):
+            found.sort()
         return found.astype(np.int64, copy=False)
 
 
-def _drawn(state: Any, shots: int, seed: int, *, ascending: bool = True) -> Any:
-    """Return the basis state of each shot as `argand.readout.gpu.sample` does, or the CPU's."""
+def _drawn(state: Any, shots: int, seed: int) -> Any:
+    """Return the basis state of each shot: int64, ascending; of a GPU's state in any order."""
     state_qubits(state)
     number = as_integer(shots, "shots")
     if not 1 <= number <= MAX_SHOTS:
         raise ValueError(f"shots must be from 1 to 2^31 - 1, got {number}")
-    on, seed = _on(state), checked_seed(seed)
-    if on is cpu:
-        return cpu.sample(state, number, seed)
-    return on.sample(state, number, seed, ascending=ascending)
+    return _on(state).sample(state, number, checked_seed(seed))
 
 
 def probabilities(state: Any, qubits: Sequence[int]) -> Any:

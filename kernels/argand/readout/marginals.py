@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from argand.multiprocessor import WARP
 from argand.readout.bit_runs import padded, runs_to
 from argand.readout.source import CHUNK, MARGINAL_CHUNKS, MAX_CHOSEN, MAX_SEGMENTS, THREADS
 
@@ -42,6 +43,11 @@ class MarginalPlan:
         return self.shares << len(self.high)
 
     @property
+    def lanes(self) -> int:
+        """Lanes that add the shares of an outcome."""
+        return min(WARP, 1 << (self.shares - 1).bit_length())
+
+    @property
     def tiles(self) -> int:
         """Tiles of one setting of the higher qubits."""
         return 1 << (max(0, self.qubits - self.width) - len(self.high))
@@ -70,7 +76,8 @@ class MarginalPlan:
         order = [self.chosen.index(qubit) for qubit in (*self.low, *self.high)]
         return {
             "partials": 0, "out": 0, "outcomes": 1 << len(self.chosen),
-            "low_count": len(self.low), "shares": self.shares, "order": padded(order, MAX_CHOSEN),
+            "low_count": len(self.low), "shares": self.shares, "lanes": self.lanes,
+            "order": padded(order, MAX_CHOSEN),
         }  # fmt: skip
 
 

@@ -11,7 +11,7 @@ from argand.runtime.complex_types import REAL
 from argand.runtime.launch.arguments import Fields, size_check
 
 THREADS = 256
-SCAN_THREADS = 1024
+SCAN_THREADS = COUNT_THREADS = 1024
 BLOCK_CELLS = 256
 MARGINAL_CHUNKS = 4
 CHUNK = 16
@@ -27,6 +27,14 @@ SAMPLE_ARGUMENTS: Fields = (
     ("double*", "block_norms"), ("void*", "found"), ("int64", "amplitudes"), ("int64", "blocks"),
     ("int64", "shots"), ("int64", "seed"), ("double", "scale"), ("int64", "found_is_int32"),
 )  # fmt: skip
+COUNT_ARGUMENTS: Fields = (
+    ("const int*", "shots"),
+    ("int64*", "outcomes"),
+    ("int64*", "counts"),
+    ("int64*", "found"),
+    ("int", "count"),
+    ("int", "capacity"),
+)
 MARGINAL_ARGUMENTS: Fields = (
     ("const void*", "state"), ("double*", "partials"), ("int64", "tiles"), ("int64", "amplitudes"),
     ("int64", f"free_mask[{MAX_SEGMENTS}]"), ("int64", f"high_mask[{MAX_SEGMENTS}]"),
@@ -36,7 +44,7 @@ MARGINAL_ARGUMENTS: Fields = (
 )  # fmt: skip
 FINISH_ARGUMENTS: Fields = (
     ("const double*", "partials"), ("double*", "out"), ("int64", "outcomes"),
-    ("int", "low_count"), ("int", "shares"), ("int", f"order[{MAX_CHOSEN}]"),
+    ("int", "low_count"), ("int", "shares"), ("int", "lanes"), ("int", f"order[{MAX_CHOSEN}]"),
 )  # fmt: skip
 PAULI_ARGUMENTS: Fields = (
     ("const void*", "state"), ("double*", "partials"), ("int64", "tiles"),
@@ -56,6 +64,7 @@ _BLOCKS_OF_PAULI = 3
 those of another lane."""
 _HEADERS: Mapping[str, tuple[str, Fields]] = MappingProxyType({
     "SampleArguments": ("sample_kernels", SAMPLE_ARGUMENTS),
+    "CountArguments": ("count_kernel", COUNT_ARGUMENTS),
     "MarginalArguments": ("marginal_kernels", MARGINAL_ARGUMENTS),
     "FinishArguments": ("marginal_kernels", FINISH_ARGUMENTS),
     "PauliArguments": ("pauli_kernels", PAULI_ARGUMENTS),
@@ -65,6 +74,7 @@ KERNELS: Mapping[str, tuple[str, int, int]] = MappingProxyType({
     "sum_cells": ("SampleArguments", THREADS, 1),
     "sum_blocks": ("SampleArguments", SCAN_THREADS, 1),
     "find_shots": ("SampleArguments", THREADS, 1),
+    "count_shots": ("CountArguments", COUNT_THREADS, 1),
     "sum_marginals": ("MarginalArguments", THREADS, 1),
     "finish_marginals": ("FinishArguments", THREADS, 1),
     "sum_strings": ("PauliArguments", PAULI_THREADS, _BLOCKS_OF_PAULI),

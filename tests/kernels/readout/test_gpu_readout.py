@@ -65,6 +65,21 @@ def test_states_of_more_qubits_than_int32_holds(
                 assert np.array_equal(mine.get(), right)
 
 
+@pytest.mark.parametrize("shots", [1, 2, 31, 1023, 1024, 1025, 5000, 1 << 15, (1 << 15) + 1])
+@pytest.mark.parametrize("outcomes", [1, 3, 2**31 - 1])
+def test_few_shots_are_counted_by_one_block(
+    cp: Any, rng: np.random.Generator, shots: int, outcomes: int
+) -> None:
+    from argand.readout import gpu
+
+    drawn = rng.integers(0, outcomes, shots).astype(np.int32)
+    poison(cp, 8 * shots, 8 * shots, 8)
+    found = gpu.counted(cp.asarray(drawn))
+    assert (found is None) == (shots > 1 << 15)
+    for mine, right in zip(found or (), np.unique(drawn, return_counts=True), strict=False):
+        assert np.array_equal(mine.get(), right)
+
+
 @TYPES
 @pytest.mark.parametrize("norm", [1e-9, 1e7])
 def test_states_of_any_norm(cp: Any, rng: np.random.Generator, dtype: str, norm: float) -> None:

@@ -85,23 +85,27 @@ struct FinishArguments {
     int64 outcomes;
     int low_count;
     int shares;
+    int lanes;              // that add the shares of an outcome: a power of two up to a warp
     int order[kMaxChosen];  // bit of an outcome, of each bit of (setting of high qubits, of low)
 };
 
-// A warp adds the shares of an outcome.
 __device__ __forceinline__ void finish_marginals(const FinishArguments& args) {
-    const int lane = threadIdx.x % kWarp;
+    const int lane = threadIdx.x % args.lanes, together = kWarp / args.lanes;
     const int64 warps = int64(gridDim.x) * (kMarginalThreads / kWarp);
-    for (int64 outcome = (int64(blockIdx.x) * kMarginalThreads + threadIdx.x) / kWarp;
-         outcome < args.outcomes; outcome += warps) {
+    const int64 warp = (int64(blockIdx.x) * kMarginalThreads + threadIdx.x) / kWarp;
+    for (int64 first = warp * together; first < args.outcomes; first += warps * together) {
+        const int64 outcome = first + threadIdx.x % kWarp / args.lanes;
+        const bool taken = outcome < args.outcomes;
         const int64 low = outcome & ((int64(1) << args.low_count) - 1);
         const int64 item = (outcome >> args.low_count) * args.shares;
         double sum = 0;
-        for (int share = lane; share < args.shares; share += kWarp)
+        for (int share = lane; taken && share < args.shares; share += args.lanes)
             sum += args.partials[((item + share) << args.low_count) + low];
-        sum = warp_sum(sum);
+        for (int mask = args.lanes / 2; mask > 0; mask /= 2)
+            sum += __shfl_xor_sync(kFullWarp, sum, mask);
+        if (!taken || lane > 0) continue;
         int64 to = 0;
         for (int i = 0; outcome >> i; ++i) to |= (outcome >> i & 1) << args.order[i];
-        if (lane == 0) args.out[to] = sum;
+        args.out[to] = sum;
     }
 }
