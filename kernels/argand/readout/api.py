@@ -55,17 +55,19 @@ def sample(state: Any, shots: int, *, seed: int, qubits: Sequence[int] | None = 
         Counts(outcomes=array([1]), counts=array([10]))
     """
     if has_foreign(state):
-        counts: Counts = call_on_foreign(
+        returned: Counts = call_on_foreign(
             sample, {"state": state}, adapted=adapted, shots=shots, seed=seed, qubits=qubits
         )
-        return counts
-    found = _drawn(state, shots, seed)
-    with found.device if is_cuda_array(found) else nullcontext():
+        return returned
+    found, counts = _drawn(state, shots, seed, count=qubits is None)
+    on_gpu = is_cuda_array(found)
+    with found.device if on_gpu else nullcontext():
         if qubits is not None:
             found = cpu.outcomes_of(found, chosen_qubits(qubits, state_qubits(state)))
-        if is_cuda_array(found) and (counts := _cuda().counted(found)):
+            counts = _cuda().counted(found) if on_gpu else None
+        if counts is not None:
             return Counts(*counts)
-        if qubits is not None or is_cuda_array(found):
+        if on_gpu or qubits is not None:
             found.sort()
         return _counted(found, array_module(state))
 
@@ -75,20 +77,27 @@ def basis_states(state: Any, shots: int, *, seed: int) -> Any:
 
     Arguments and errors are those of `sample`.
     """
-    found = _drawn(state, shots, seed)
+    found, _ = _drawn(state, shots, seed)
     with found.device if is_cuda_array(found) else nullcontext():
         if is_cuda_array(found):
             found.sort()
         return found.astype(np.int64, copy=False)
 
 
-def _drawn(state: Any, shots: int, seed: int) -> Any:
-    """Return the basis state of each shot: int64, ascending; of a GPU's state in any order."""
+def _drawn(state: Any, shots: int, seed: int, *, count: bool = False) -> tuple[Any, Any]:
+    """Return the basis state of each shot, and with ``count`` their counts where the GPU has them.
+
+    Of a GPU's state they are in any order, else int64, ascending.
+    """
     state_qubits(state)
     number = as_integer(shots, "shots")
     if not 1 <= number <= MAX_SHOTS:
         raise ValueError(f"shots must be from 1 to 2^31 - 1, got {number}")
-    return _on(state).sample(state, number, checked_seed(seed))
+    on, seed = _on(state), checked_seed(seed)
+    if on is cpu:
+        return cpu.sample(state, number, seed), None
+    drawn: tuple[Any, Any] = on.sample(state, number, seed, count=count)
+    return drawn
 
 
 def probabilities(state: Any, qubits: Sequence[int]) -> Any:

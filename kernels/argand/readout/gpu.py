@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import cupy
 import numpy as np
@@ -32,10 +32,9 @@ _SMALL_QUBITS = 13
 """States up to here lie in the caches of a multiprocessor: strings are computed one by one."""
 _INT32_QUBITS = 31
 """States up to here have numbers that int32 holds."""
-_COUNTED_AT_ONCE = 1 << 15
-"""The most shots that one block sorts and counts. CuPy's sort and selection, whose calls take a
-fifth of a millisecond, are faster beyond."""
-_COUNT_STATIC_BYTES = 1024
+_COUNTED_AT_ONCE = 1 << 14
+"""The most shots that one block sorts and counts, in 64 KiB of shared memory. CuPy's sort and
+selection, whose calls take a fifth of a millisecond, are faster beyond (H200)."""
 _BLOCKS = 8
 """Blocks of a multiprocessor that a grid has at most, where blocks take several tiles."""
 
@@ -50,10 +49,15 @@ class _State:
         self.device = gpu(cupy.cuda.Device().id)
 
 
-def sample(state: Any, shots: int, seed: int) -> Any:
+Counts = tuple[Any, Any]
+"""Outcomes, ascending, and how often each was drawn; int64."""
+
+
+def sample(state: Any, shots: int, seed: int, *, count: bool = False) -> tuple[Any, Counts | None]:
     """Return the basis state of each shot, in the order of shots. Waits for the GPU.
 
     They are int32 up to `_INT32_QUBITS`, because a sort takes half the passes then, else int64.
+    With ``count`` they are counted too, where one block can.
     """
     with device_of(state):
         made = _State(state)
@@ -61,26 +65,30 @@ def sample(state: Any, shots: int, seed: int) -> Any:
         blocks = -(-cells // BLOCK_CELLS)
         cell_ends = cupy.empty(blocks * BLOCK_CELLS, np.uint64)
         block_ends = cupy.empty(blocks, np.uint64)
-        block_norms = cupy.empty(blocks, np.float64)
+        norms = cupy.empty(1 + blocks, np.float64)  # the first is for the number of outcomes
         narrow = made.qubits <= _INT32_QUBITS
         found = cupy.empty(shots, np.int32 if narrow else np.int64)
         launches = _sample_launches(made.qubits, *made.form, blocks, shots, made.device)
         members = {
             "state": state.data.ptr, "cell_ends": cell_ends.data.ptr, "found": found.data.ptr,
-            "block_ends": block_ends.data.ptr, "block_norms": block_norms.data.ptr,
+            "block_ends": block_ends.data.ptr, "block_norms": norms.data.ptr + norms.itemsize,
             "seed": seed - 2**64 if seed >> 63 else seed, "found_is_int32": int(narrow),
         }  # fmt: skip
+        counts = _begin_count(found, norms, made.device) if count else None
 
-        def run(exponent: int) -> int:
+        def run(exponent: int) -> tuple[int, int]:
             scale = np.ldexp(1.0, UNIT_BITS + exponent)
             for launch in launches:
                 launch({**members, "scale": int(scale.view(np.int64))})
-            return norm_exponent(float(block_norms[0]))
+            if counts is not None:
+                counts.start()
+            read = norms[:2].get()  # waits
+            return norm_exponent(float(read[1])), int(read.view(np.int64)[0])
 
-        exponent = run(0)
+        exponent, outcomes = run(0)
         if exponent:
-            run(exponent)
-        return found
+            _, outcomes = run(exponent)
+        return found, None if counts is None else counts.first(outcomes)
 
 
 @lru_cache(maxsize=256)
@@ -98,25 +106,45 @@ def _sample_launches(
     )
 
 
-def counted(shots: Any) -> tuple[Any, Any] | None:
-    """Return outcomes of int32, ascending, and their counts; None where one block cannot.
+def counted(shots: Any) -> Counts | None:
+    """Return the counts of shots in any order; None where one block cannot. Waits for the GPU."""
+    found = cupy.empty(1, np.int64)
+    counts = _begin_count(shots, found, gpu(cupy.cuda.Device().id))
+    if counts is None:
+        return None
+    counts.start()
+    return counts.first(int(found[0]))
 
-    ``shots`` are in any order. Waits for the GPU.
-    """
-    device = gpu(cupy.cuda.Device().id)
+
+class _Count(NamedTuple):
+    """A launch that counts shots, and what it writes."""
+
+    launch: BoundKernel
+    members: Mapping[str, int]
+    outcomes: Any
+    counts: Any
+
+    def start(self) -> None:
+        """Queue it on the current stream."""
+        self.launch(self.members)
+
+    def first(self, outcomes: int) -> Counts:
+        """Return as many outcomes as it found, with their counts."""
+        return self.outcomes[:outcomes], self.counts[:outcomes]
+
+
+def _begin_count(shots: Any, found: Any, device: Device) -> _Count | None:
+    """Return the launch that counts shots, their outcomes' number to ``found``; None of many."""
     capacity = 1 << (shots.size - 1).bit_length()
-    nbytes = capacity * shots.itemsize
-    room = device.require_arch().shared_bytes - _COUNT_STATIC_BYTES
-    if shots.dtype != np.int32 or capacity > _COUNTED_AT_ONCE or nbytes > room:
+    if shots.dtype != np.int32 or capacity > _COUNTED_AT_ONCE:
         return None
     outcomes, counts = cupy.empty(shots.size, np.int64), cupy.empty(shots.size, np.int64)
-    found = cupy.empty(1, np.int64)
-    _count_launch(shots.size, capacity, nbytes, device)({
+    members = {
         "shots": shots.data.ptr, "outcomes": outcomes.data.ptr, "counts": counts.data.ptr,
         "found": found.data.ptr,
-    })  # fmt: skip
-    last = int(found[0])
-    return outcomes[:last], counts[:last]
+    }  # fmt: skip
+    launch = _count_launch(shots.size, capacity, capacity * shots.itemsize, device)
+    return _Count(launch, members, outcomes, counts)
 
 
 @lru_cache(maxsize=256)
@@ -132,10 +160,11 @@ def probabilities(state: Any, chosen: Sequence[int]) -> Any:
     with device_of(state):
         made = _State(state)
         plan, launches = _marginal_launches(made.qubits, *made.form, tuple(chosen), made.device)
-        partials = cupy.empty(plan.shares << len(chosen), np.float64)
         out = cupy.empty(1 << len(chosen), np.float64)
+        partials = out if plan.shares == 1 else cupy.empty(plan.shares << len(chosen), np.float64)
         launches[0]({"state": state.data.ptr, "partials": partials.data.ptr})
-        launches[1]({"partials": partials.data.ptr, "out": out.data.ptr})
+        if plan.shares > 1:
+            launches[1]({"partials": partials.data.ptr, "out": out.data.ptr})
         return out
 
 
@@ -144,8 +173,8 @@ def _marginal_launches(
     qubits: int, dtype: str, aligned: bool, chosen: tuple[int, ...], device: Device
 ) -> tuple[marginals.MarginalPlan, tuple[BoundKernel, BoundKernel]]:
     item = np.dtype(dtype).itemsize
-    plan = marginals.plan_marginals(qubits, item, chosen, _BLOCKS * device.sm_count)
     most = _BLOCKS * device.sm_count
+    plan = marginals.plan_marginals(qubits, item, chosen, most)
     finished = min(most, _blocks_for("finish_marginals", plan.lanes << len(chosen)))
     return plan, (
         _launch("sum_marginals", dtype, aligned, min(most, plan.items), plan.sums(), device),

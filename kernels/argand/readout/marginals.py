@@ -10,6 +10,11 @@ from argand.multiprocessor import WARP
 from argand.readout.bit_runs import padded, runs_to
 from argand.readout.source import CHUNK, MARGINAL_CHUNKS, MAX_CHOSEN, MAX_SEGMENTS, THREADS
 
+_MOST_SUMS = 1 / 8
+"""Sums of all shares over the state's amplitudes; of complex64 each has as many bytes."""
+_BLOCKS_TO_READ = 4
+"""Part of the blocks of a device that read at nearly the rate of all."""
+
 
 @dataclass(frozen=True)
 class MarginalPlan:
@@ -19,7 +24,8 @@ class MarginalPlan:
         qubits: qubits of the state.
         width: qubits of a tile.
         chosen: as a call gives them.
-        shares: blocks among which the tiles of one setting of the higher qubits are divided.
+        shares: blocks among which the tiles of one setting of the higher qubits are divided. The
+            sums of a single one are the marginals; those of several take a second kernel.
     """
 
     qubits: int
@@ -52,6 +58,12 @@ class MarginalPlan:
         """Tiles of one setting of the higher qubits."""
         return 1 << (max(0, self.qubits - self.width) - len(self.high))
 
+    @property
+    def _order(self) -> tuple[int, ...]:
+        """The bit of an outcome of each chosen qubit, ascending."""
+        order = [self.chosen.index(qubit) for qubit in (*self.low, *self.high)]
+        return padded(order, MAX_CHOSEN)
+
     def sums(self) -> dict[str, Any]:
         """Return the members of ``MarginalArguments``, addresses 0."""
         high = [qubit - self.width for qubit in self.high]
@@ -69,21 +81,27 @@ class MarginalPlan:
             "high_segments": len(fixed), "low_count": len(self.low), "shares": self.shares,
             "high_settings": 1 << len(self.high),
             "place_mask": (1 << self.width) - 1 - sum(1 << qubit for qubit in self.low),
+            "order": self._order,
         }  # fmt: skip
 
     def finish(self) -> dict[str, Any]:
         """Return the members of ``FinishArguments``, addresses 0."""
-        order = [self.chosen.index(qubit) for qubit in (*self.low, *self.high)]
         return {
             "partials": 0, "out": 0, "outcomes": 1 << len(self.chosen),
             "low_count": len(self.low), "shares": self.shares, "lanes": self.lanes,
-            "order": padded(order, MAX_CHOSEN),
+            "order": self._order,
         }  # fmt: skip
 
 
 def plan_marginals(qubits: int, item: int, chosen: Sequence[int], blocks: int) -> MarginalPlan:
-    """Return the plan for a state of ``qubits`` qubits on a device that holds ``blocks`` blocks."""
+    """Return the plan for a state of ``qubits`` qubits on a device that holds ``blocks`` blocks.
+
+    The sums of all shares, which are written and read, have at most `_MOST_SUMS` of the state's
+    amplitudes, unless fewer shares leave multiprocessors without a block.
+    """
     width = (THREADS * MARGINAL_CHUNKS * CHUNK // item).bit_length() - 1
     whole = MarginalPlan(qubits, width, tuple(chosen), 1)
-    shares = max(1, min(whole.tiles, blocks >> len(whole.high)))
+    few = int(_MOST_SUMS * 2 ** (qubits - len(chosen)))
+    least = blocks // _BLOCKS_TO_READ >> len(whole.high)
+    shares = max(1, min(whole.tiles, max(few, least), blocks >> len(whole.high)))
     return MarginalPlan(qubits, width, tuple(chosen), shares)

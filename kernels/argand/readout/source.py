@@ -41,6 +41,7 @@ MARGINAL_ARGUMENTS: Fields = (
     ("int", f"free_shift[{MAX_SEGMENTS}]"), ("int", f"high_shift[{MAX_SEGMENTS}]"),
     ("int", f"low_bit[{MAX_CHOSEN}]"), ("int", "free_segments"), ("int", "high_segments"),
     ("int", "low_count"), ("int", "shares"), ("int", "high_settings"), ("int", "place_mask"),
+    ("int", f"order[{MAX_CHOSEN}]"),
 )  # fmt: skip
 FINISH_ARGUMENTS: Fields = (
     ("const double*", "partials"), ("double*", "out"), ("int64", "outcomes"),

@@ -11,7 +11,8 @@ constexpr int kMaxChosen = 34;
 
 struct MarginalArguments {
     const void* state;
-    double* partials;  // (settings of high qubits, shares, settings of low ones)
+    double* partials;  // (settings of high qubits, shares, settings of low ones); of one share the
+                       // marginals themselves, by outcome
     int64 tiles;       // for each setting of the high qubits
     int64 amplitudes;  // of a tile: fewer than a block's places where the state is small
     int64 free_mask[kMaxSegments];
@@ -24,8 +25,15 @@ struct MarginalArguments {
     int low_count;
     int shares;
     int high_settings;
-    int place_mask;  // bits of a place whose qubits are not chosen
+    int place_mask;         // bits of a place whose qubits are not chosen
+    int order[kMaxChosen];  // bit of an outcome, of each bit of (setting of high qubits, of low)
 };
+
+__device__ __forceinline__ int64 ordered(int64 number, const int* order) {
+    int64 outcome = 0;
+    for (int i = 0; number >> i; ++i) outcome |= (number >> i & 1) << order[i];
+    return outcome;
+}
 
 template <typename Real, bool aligned>
 __device__ __forceinline__ void sum_marginals(const MarginalArguments& args) {
@@ -73,7 +81,8 @@ __device__ __forceinline__ void sum_marginals(const MarginalArguments& args) {
         for (int low = threadIdx.x; low < 1 << args.low_count; low += kMarginalThreads) {
             int place = 0;
             for (int i = 0; i < args.low_count; ++i) place |= (low >> i & 1) << args.low_bit[i];
-            args.partials[(item << args.low_count) + low] = places[place];
+            const int64 at = (item << args.low_count) + low;
+            args.partials[args.shares == 1 ? ordered(at, args.order) : at] = places[place];
         }
         __syncthreads();
     }
@@ -99,13 +108,12 @@ __device__ __forceinline__ void finish_marginals(const FinishArguments& args) {
         const int64 low = outcome & ((int64(1) << args.low_count) - 1);
         const int64 item = (outcome >> args.low_count) * args.shares;
         double sum = 0;
+#pragma unroll 8
         for (int share = lane; taken && share < args.shares; share += args.lanes)
             sum += args.partials[((item + share) << args.low_count) + low];
         for (int mask = args.lanes / 2; mask > 0; mask /= 2)
             sum += __shfl_xor_sync(kFullWarp, sum, mask);
         if (!taken || lane > 0) continue;
-        int64 to = 0;
-        for (int i = 0; outcome >> i; ++i) to |= (outcome >> i & 1) << args.order[i];
-        args.out[to] = sum;
+        args.out[ordered(outcome, args.order)] = sum;
     }
 }
