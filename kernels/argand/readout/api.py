@@ -59,7 +59,7 @@ def sample(state: Any, shots: int, *, seed: int, qubits: Sequence[int] | None = 
             sample, {"state": state}, adapted=adapted, shots=shots, seed=seed, qubits=qubits
         )
         return returned
-    found, counts = _drawn(state, shots, seed, count=qubits is None)
+    found, counts = _drawn(state, shots, seed, ascending=qubits is None, count=qubits is None)
     on_gpu = is_cuda_array(found)
     with found.device if on_gpu else nullcontext():
         if qubits is not None:
@@ -67,7 +67,7 @@ def sample(state: Any, shots: int, *, seed: int, qubits: Sequence[int] | None = 
             counts = _cuda().counted(found) if on_gpu else None
         if counts is not None:
             return Counts(*counts)
-        if on_gpu or qubits is not None:
+        if qubits is not None:
             found.sort()
         return _counted(found, array_module(state))
 
@@ -79,16 +79,11 @@ def basis_states(state: Any, shots: int, *, seed: int) -> Any:
     """
     found, _ = _drawn(state, shots, seed)
     with found.device if is_cuda_array(found) else nullcontext():
-        if is_cuda_array(found):
-            found.sort()
         return found.astype(np.int64, copy=False)
 
 
-def _drawn(state: Any, shots: int, seed: int, *, count: bool = False) -> tuple[Any, Any]:
-    """Return the basis state of each shot, and with ``count`` their counts where the GPU has them.
-
-    Of a GPU's state they are in any order, else int64, ascending.
-    """
+def _drawn(state: Any, shots: int, seed: int, **options: bool) -> tuple[Any, Any]:
+    """Return what `argand.readout.gpu.sample` does; on a CPU int64, ascending, and no counts."""
     state_qubits(state)
     number = as_integer(shots, "shots")
     if not 1 <= number <= MAX_SHOTS:
@@ -96,7 +91,7 @@ def _drawn(state: Any, shots: int, seed: int, *, count: bool = False) -> tuple[A
     on, seed = _on(state), checked_seed(seed)
     if on is cpu:
         return cpu.sample(state, number, seed), None
-    drawn: tuple[Any, Any] = on.sample(state, number, seed, count=count)
+    drawn: tuple[Any, Any] = on.sample(state, number, seed, **options)
     return drawn
 
 

@@ -53,11 +53,14 @@ Counts = tuple[Any, Any]
 """Outcomes, ascending, and how often each was drawn; int64."""
 
 
-def sample(state: Any, shots: int, seed: int, *, count: bool = False) -> tuple[Any, Counts | None]:
-    """Return the basis state of each shot, in the order of shots. Waits for the GPU.
+def sample(
+    state: Any, shots: int, seed: int, *, ascending: bool = True, count: bool = False
+) -> tuple[Any, Counts | None]:
+    """Return the basis state of each shot, and with ``count`` their counts where one block can.
 
     They are int32 up to `_INT32_QUBITS`, because a sort takes half the passes then, else int64.
-    With ``count`` they are counted too, where one block can.
+    With ``ascending`` those that are not counted are sorted; else they are in the order of shots.
+    Waits for the GPU.
     """
     with device_of(state):
         made = _State(state)
@@ -82,6 +85,8 @@ def sample(state: Any, shots: int, seed: int, *, count: bool = False) -> tuple[A
                 launch({**members, "scale": int(scale.view(np.int64))})
             if counts is not None:
                 counts.start()
+            elif ascending:
+                found.sort()  # before the host waits for the norm
             read = norms[:2].get()  # waits
             return norm_exponent(float(read[1])), int(read.view(np.int64)[0])
 
