@@ -79,12 +79,12 @@ def _ratio(name: str) -> Column:
     return Column(name, name, rounded, numeric=True)
 
 
-def _readout(file: str) -> Callable[[Path], str]:
-    """Return every row of the sweep of readout, which has no precisions."""
-    lines = "× NumPy's lines"
+def _readout(file: str, **beside: str) -> Callable[[Path], str]:
+    """Return every row of the sweep of readout, which has no precisions, beside some by heading."""
+    others = {f"× {heading}": (name,) for name, heading in beside.items()}
     return _given(
         file, Column("kind", "what"), Column("passes", "passes", rounded, numeric=True),
-        _ratio(lines), _OVER_BOUND, beside={lines: ("numpy lines",)}, who=(),
+        *map(_ratio, others), _OVER_BOUND, beside=others, who=(),
     )  # fmt: skip
 
 
@@ -102,6 +102,7 @@ def _spectral_errors(data: Path) -> str:
     return markdown_table(columns, [row for row in ours if row["kind"].startswith("complex64")])
 
 
+_LINES = {"numpy lines": "NumPy's lines"}
 _CUPY, _TORCH, _FULL, _ALONE, _DETECTED = (
     f"× {name}" for name in ("CuPy", "torch", "full product", "product", "product, detected")
 )
@@ -137,8 +138,8 @@ ARRAY_TABLES: dict[str, Callable[[Path], str]] = {
         "h200-hermitian.csv", _SIZES, _BYTES, _OF_COPY, _ratio(_TORCH), _OVER_BOUND,
         beside={_TORCH: ("torch",)},
     ),
-    "h200-readout": _readout("h200-readout.csv"),
-    "cpu-readout": _readout("cpu-readout.csv"),
+    "h200-readout": _readout("h200-readout.csv", custatevec="cuStateVec", **_LINES),
+    "cpu-readout": _readout("cpu-readout.csv", **_LINES),
     "h200-channelise": _given(
         "h200-channelise.csv", _SIZES, _SAMPLES, _BYTES, _OF_COPY, _ratio(_CUPY), _OVER_BOUND,
         beside={_CUPY: ("cupy",)},
