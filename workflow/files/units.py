@@ -15,10 +15,13 @@ from workflow.files.input_error import InputError
 Array = npt.NDArray[Any]
 
 FACTORS = {
-    "Hz": {"Hz": 1.0, "kHz": 1e3, "MHz": 1e6, "GHz": 1e9, "THz": 1e12, "mHz": 1e-3},
+    "Hz": {
+        "Hz": 1.0, "kHz": 1e3, "MHz": 1e6, "GHz": 1e9, "THz": 1e12, "mHz": 1e-3, "1/min": 1 / 60,
+        "1/h": 1 / 3600, "1/d": 1 / 86400,
+    },
     "s": {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9, "min": 60.0, "h": 3600.0, "d": 86400.0},
     "m": {"m": 1.0, "km": 1e3, "cm": 1e-2, "mm": 1e-3},
-}
+}  # fmt: skip
 """Size in Hz, s and m of each unit that converts to them."""
 BASES = {
     "frequency": "Hz", "time": "s", "integration": "s", "integration_time": "s", "east": "m",

@@ -29,9 +29,9 @@ from workflow.integrations import is_summed
 from workflow.spectra import spectral_names
 from workflow.spectra.spectral_names import CHANNELS
 from workflow.spectra.spectral_origins import (
-    RECIPROCAL,
     converted,
     counted_from,
+    rate_step,
     reciprocal_of,
     sample_step,
 )
@@ -119,11 +119,11 @@ def channels(
     axes = staged.axes["samples"]
     time = axes[-1]
     step, units = sample_step(staged)
-    reciprocal = reciprocal_of(units)
+    between, reciprocal = rate_step(step, units)
     if centre_hz and reciprocal not in FACTORS["Hz"]:
-        known = [unit for unit, per in RECIPROCAL.items() if per in FACTORS["Hz"]]
         raise InputError(
-            f"centre_hz: the samples' time must be in one of {known} (input.sample_rate_hz, or "
+            f"centre_hz: the samples' time must be in one of {list(FACTORS['s'])} "
+            "(input.sample_rate_hz, or "
             f"input.coordinates.{time}), got {units!r}"
         )
     name = spectral_names.of_channels(staged)
@@ -144,7 +144,7 @@ def channels(
     number = problem.channels
     k = _signed(problem.bins, number, problem.real)
     found = staged.coordinates.get(time)
-    values = _frequencies(found, k, number * _turned(staged, step, problem.real), centre)
+    values = _frequencies(found, k, number * _turned(staged, between, problem.real), centre)
     values = shifted(values) if shift else values
     # Where one of the samples' own channels was selected, its frequency stands beside.
     fine = not centre and (name != CHANNELS or f"{SELECTED}{name}" in staged.coordinates)
@@ -185,7 +185,7 @@ def _turned(staged: Staged, step: float, real: bool) -> float:
 def _tuned_hz(staged: Staged) -> float:
     """Return the frequency that was tuned to, 0 where nothing says it or times have no unit."""
     found, units = _selected_frequency(staged), sample_step(staged)[1]
-    if found is None or found.long_name != TUNED or RECIPROCAL.get(units) not in FACTORS["Hz"]:
+    if found is None or found.long_name != TUNED or reciprocal_of(units) not in FACTORS["Hz"]:
         return 0.0
     return float(found.values[0]) * FACTORS["Hz"][found.units]
 

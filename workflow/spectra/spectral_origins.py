@@ -52,6 +52,17 @@ def reciprocal_of(units: str) -> str:
     return RECIPROCAL.get(units, f"1/{whole}")
 
 
+def rate_step(step: float, units: str) -> tuple[float, str]:
+    """Return a step of times whose inverse is a frequency, and the unit of that.
+
+    Channels of a filter bank stand within coarse ones and about a carrier, so those of times in
+    minutes, hours or days, such as modified Julian dates, are in Hz and not in 1/d.
+    """
+    if units in FACTORS["s"] and units not in RECIPROCAL:
+        return step * FACTORS["s"][units], "Hz"
+    return step, reciprocal_of(units)
+
+
 def counted_from(staged: Staged, name: str, *, inverse: bool) -> tuple[str, Coordinate] | None:
     """Return the name and the value at which the resulting axis ``name`` began before a transform.
 

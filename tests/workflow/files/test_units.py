@@ -100,8 +100,12 @@ def test_a_unit_is_as_large_as_its_prefix_or_its_span_says() -> None:
     spans = {"min": timedelta(minutes=1), "h": timedelta(hours=1), "d": timedelta(days=1)}
     for name, base in BASES.items():
         for unit in FACTORS[base]:
-            size = spans[unit].total_seconds() if unit in spans else None
-            expected = size or 10.0 ** prefixes[unit.removesuffix(base)]
+            span = unit.removeprefix("1/")
+            if span in spans:
+                size = spans[span].total_seconds()
+                expected = size if span == unit else 1 / size
+            else:
+                expected = 10.0 ** prefixes[unit.removesuffix(base)]
             assert in_base(name, np.array([3.0]), unit) == pytest.approx(3 * expected, rel=1e-15)
 
 

@@ -95,8 +95,8 @@ MISTAKES: list[tuple[dict[str, Any], str]] = [
     ({"coordinates": {"frequency": "/nameless"}}, "input.coordinates.frequency has no unit; give"),
     (
         {"coordinates": {"frequency": {"dataset": "/nameless", "units": "m"}}},
-        "input.coordinates.frequency must be in one of ['Hz', 'kHz', 'MHz', 'GHz', 'THz', 'mHz'], "
-        "got 'm'",
+        "input.coordinates.frequency must be in one of ['Hz', 'kHz', 'MHz', 'GHz', 'THz', 'mHz', "
+        "'1/min', '1/h', '1/d'], got 'm'",
     ),
     (
         {"coordinates": {"time": {"start": 0, "step": 1, "units": "MHz"}}},
