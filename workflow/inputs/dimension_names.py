@@ -40,7 +40,8 @@ def dimension_names(dataset: h5py.Dataset) -> list[str] | None:
     """Return the names of a dataset's axes in small letters; None where none has one.
 
     They are labels, or the names of dimension scales, or those of an attribute (`_LISTS`), in the
-    words of operands, and "" for an axis without a name.
+    words of operands, and "" for an axis without a name. A scale has that of its dataset, or of its
+    attribute NAME where that alone is the name of an operand's axis.
     """
     found = _names(dataset)
     return found and [in_own_words(name) for name in found]
@@ -49,7 +50,7 @@ def dimension_names(dataset: h5py.Dataset) -> list[str] | None:
 def _names(dataset: h5py.Dataset) -> list[str] | None:
 
     def read() -> list[str]:
-        scales = [[scale.name.rsplit("/", 1)[-1] for scale in one.values()] for one in dataset.dims]
+        scales = [[_name_of_scale(scale) for scale in one.values()] for one in dataset.dims]
         labels = [str(one.label) for one in dataset.dims]
         return [label or (some or [""])[0] for label, some in zip(labels, scales, strict=True)]
 
@@ -61,6 +62,20 @@ def _names(dataset: h5py.Dataset) -> list[str] | None:
     if not found or not any(found):
         return None
     return [str(name) for name in found]
+
+
+def _name_of_scale(scale: h5py.Dataset) -> str:
+    own: str = scale.name.rsplit("/", 1)[-1]
+    if in_own_words(own) in _OPERANDS:
+        return own
+    said = _said_of_scale(scale)
+    return said if in_own_words(said) in _OPERANDS else own
+
+
+def _said_of_scale(scale: h5py.Dataset) -> str:
+    """Return the attribute NAME of a scale."""
+    said = scale.attrs.get("NAME", "")
+    return said.decode("utf-8", "replace") if isinstance(said, bytes) else str(said)
 
 
 def names_of_parts(datasets: Sequence[h5py.Dataset], key: str) -> list[str] | None:
@@ -144,19 +159,20 @@ def dimension_scales(dataset: h5py.Dataset) -> list[str]:
         for axis, length in zip(dataset.dims, dataset.shape, strict=True):
             scales = [one for one in axis.values() if one.shape[:1] == (length,)]
             scales = [one for one in scales if not _is_empty(one)]
-            telling = [one for one in scales if "units" in one.attrs or one.dtype.kind in "SO"]
-            found.append(str((telling or scales)[0].name) if scales else "")
+            found.append(str(next(filter(tells, scales), scales[0]).name) if scales else "")
         return found
 
     return guarded_once(dataset, "dimension scales", read) or [""] * dataset.ndim
 
 
+def tells(scale: h5py.Dataset) -> bool:
+    """Return whether a scale has a unit or names, and does not only count."""
+    return "units" in scale.attrs or scale.dtype.kind in "SO"
+
+
 def _is_empty(scale: h5py.Dataset) -> bool:
     """Return whether a scale is what netCDF writes for a dimension without values."""
-    name = scale.attrs.get("NAME", "")
-    return (name.decode("utf-8", "replace") if isinstance(name, bytes) else str(name)).startswith(
-        _NO_VALUES
-    )
+    return _said_of_scale(scale).startswith(_NO_VALUES)
 
 
 def order_by_file(

@@ -18,7 +18,7 @@ from workflow.data import SELECTED
 from workflow.files.links import DatasetError, find_dataset
 from workflow.files.text_attributes import guarded_once, text_attribute
 from workflow.inputs.antennas_of_inputs import tells_antennas
-from workflow.inputs.dimension_names import dimension_names, dimension_scales
+from workflow.inputs.dimension_names import dimension_names, dimension_scales, tells
 from workflow.inputs.operand_axes import OperandAxes
 from workflow.storage.gathered import SIGNALS
 from workflow.storage.product_arrays import BESIDE_AXES, PRODUCT
@@ -89,16 +89,17 @@ def own_coordinates(
 
 
 def _of_unnamed(operand: OperandAxes, scales: list[str]) -> dict[str, str]:
-    """Return why scales with a unit are no coordinates, of axes whose names are not the operand's.
+    """Return why scales are no coordinates, of axes whose names are not the operand's.
 
-    ``nu`` may be any axis, and read by its place it may be another one than it is.
+    They are those that have a unit or names. ``nu`` may be any axis, and read by its place it may be
+    another one than it is.
     """
     own, axes, file = operand.own_names or (), operand.operand.axes, operand.datasets[0].file
     return {
         path: f"{path}: the file names its axis {name!r}, which is none of {list(axes)}; name all "
         f"axes in input.axes.{operand.operand.name}"
         for path, name in zip(scales, own, strict=False)
-        if name not in axes and path and path in file and "units" in file[path].attrs
+        if name not in axes and path and path in file and tells(file[path])
     }
 
 
