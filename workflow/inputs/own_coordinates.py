@@ -91,8 +91,8 @@ def own_coordinates(
 def _of_unnamed(operand: OperandAxes, scales: list[str]) -> dict[str, str]:
     """Return why scales are no coordinates, of axes whose names are not the operand's.
 
-    They are those that have a unit or names. ``nu`` may be any axis, and read by its place it may be
-    another one than it is.
+    They are those that have a unit or names. ``nu`` may be any axis, and read by its place it may
+    be another one than it is.
     """
     own, axes, file = operand.own_names or (), operand.operand.axes, operand.datasets[0].file
     return {
