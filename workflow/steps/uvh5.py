@@ -20,10 +20,13 @@ import numpy as np
 from workflow.config.uvh5_site import Uvh5Site
 from workflow.data import PLACES, Array, Coordinate, Product
 from workflow.files.units import in_base
+from workflow.inputs.lacking import LOST, ZEROS
+from workflow.inputs.provenance import MADE_OF
 from workflow.inputs.uvh5_needs import dates_of
 from workflow.readers.covariance import geocentric
 from workflow.readers.polarizations import LINEAR, POLARIZATIONS, feeds_of
 from workflow.readers.visibilities import DATA
+from workflow.storage.certificates import CAVEATS, read_certificate
 from workflow.storage.failures import writing
 from workflow.storage.products import read_outline, read_product
 from workflow.storage.run_folder import result_path
@@ -60,12 +63,13 @@ def write_uvh5(product_path: Path, path: Path, site: Uvh5Site) -> int:
     """
     outline = read_outline(product_path)
     header = _header(outline)
+    history = _history(outline.title, read_certificate(product_path))
     with (
         result_path(path) as temporary,
         writing(temporary, alone=False),
         h5py.File(temporary, "w", libver="v110") as file,
     ):
-        _write_header(file.create_group("Header"), header, site, outline)
+        _write_header(file.create_group("Header"), header, site, outline, history)
         data, flags, counts = _create_data(file, header, outline.data.dtype)
         whole = [slice(length) for length in outline.data.shape]
         for number in range(len(header.seconds)):
@@ -143,7 +147,22 @@ def _of_silent(matrices: Array) -> Array:
     return np.asarray(silent[..., :, None] | silent[..., None, :])
 
 
-def _write_header(group: h5py.Group, header: _Header, site: Uvh5Site, product: Product) -> None:
+def _history(title: str, certificate: Mapping[str, Any]) -> str:
+    """Return what is known of the voltages, and of the data that these are made of."""
+    known, made_zero = [f"argand: {title}"], False
+    waiting = [("", certificate)]
+    while waiting:
+        whose, one = waiting.pop(0)
+        if CAVEATS in one:
+            known.append(f"{whose}{one[CAVEATS]}")
+        made_zero |= bool({ZEROS, LOST} & {*one})
+        waiting += [(f"of {each['workload']}, ", each) for each in one.get(MADE_OF, {}).values()]
+    return "; ".join([*known, *["nsamples counts samples that are lost or 0"] * made_zero])
+
+
+def _write_header(
+    group: h5py.Group, header: _Header, site: Uvh5Site, product: Product, history: str
+) -> None:
     times, baselines, elements = len(header.seconds), len(header.first), len(header.places)
     rows, channels = times * baselines, len(header.frequency)
     spacing = np.diff(header.frequency)
@@ -156,7 +175,7 @@ def _write_header(group: h5py.Group, header: _Header, site: Uvh5Site, product: P
     header_values: dict[str, Any] = {
         "version": "1.2", "telescope_name": site.telescope, "instrument": site.telescope,
         "latitude": site.latitude_deg, "longitude": site.longitude_deg,
-        "altitude": site.altitude_m, "history": f"argand: {product.title}",
+        "altitude": site.altitude_m, "history": history,
         "vis_units": "uncalib", "flex_spw": False,
         "Nants_data": elements, "Nants_telescope": elements, "Nbls": baselines, "Nblts": rows,
         "Nfreqs": channels, "Npols": len(pairs), "Nspws": 1, "Ntimes": times, "Nphase": 1,

@@ -12,9 +12,12 @@ import pytest
 
 from tests.workflow.chained_cases import study_of
 from tests.workflow.steps.test_uvh5 import SITE, VISIBILITIES, labelled, uvh5_of
+from tests.workflow.test_chains import run
 from workflow.config.mistakes import StudyError
+from workflow.config.uvh5_site import Uvh5Site
 from workflow.data import PLACES
 from workflow.preflight.check import check_study
+from workflow.steps.uvh5 import write_uvh5
 
 
 def test_a_telescope_has_a_name_of_any_letters(tmp_path: Path) -> None:
@@ -93,3 +96,35 @@ def test_feeds_of_selected_numbers_are_not_known(tmp_path: Path, taken: Any) -> 
         check_study(study_of({"v": case}))
     case["input"]["coordinates"]["polarization"] = ["y", "x"]
     check_study(study_of({"v": case}))
+
+
+@pytest.mark.parametrize("banked", [False, True])
+def test_the_history_says_what_the_samples_lack(tmp_path: Path, banked: bool) -> None:
+    """`nsamples` counts samples that were made 0, and nothing in the file said that some were.
+
+    They may be lost to the correlation, or to a workload that it reads.
+    """
+    values = np.ones((2, 3, 16), np.complex64)
+    values[1, 2, 5:7] = np.nan
+    with h5py.File(tmp_path / "v.h5", "w") as file:
+        file["v"], file["m"], file["hz"] = values, np.arange(3.0), np.array([1e8, 2e8])
+    places = {name: {"dataset": "m", "axis": "antenna", "units": "m"} for name in PLACES[:2]}
+    along = {"frequency": {"dataset": "hz", "units": "Hz"}, "time": {"step_s": 1}, **places}
+    operand = "samples" if banked else "voltages"
+    source = {
+        "file": str(tmp_path / "v.h5"), operand: "v", "coordinates": along, "flagged": "zero",
+        "axes": ["frequency", "antenna", "time"],
+    }  # fmt: skip
+    bank = {"kind": "channelise", "channels": 2, "taps": 1, "axis": "time", "input": source}
+    read = {"voltages": {"workload": "bank"}} if banked else source
+    case = {"kind": "correlate", "integrate": 4, "uvh5": SITE, "input": read}
+    run(study_of({**({"bank": bank} if banked else {}), "v": case}), tmp_path)
+    write_uvh5(tmp_path / "v/products/w.h5", tmp_path / "v.uvh5", Uvh5Site.model_validate(SITE))
+    with h5py.File(tmp_path / "v.uvh5") as file:
+        history = file["Header/history"][()].decode()
+    of = "of bank, " if banked else ""
+    lost = f"2 of 96 values, which are NaN in the file, are 0 in {operand}"
+    assert (
+        history
+        == f"argand: v: visibilities; {of}{lost}; nsamples counts samples that are lost or 0"
+    )
