@@ -53,6 +53,26 @@ def check_written(name: str, x: Any) -> None:
         )
 
 
+def check_contiguous(name: str, x: Any) -> None:
+    """Raise ValueError for an array that is given and is not C-contiguous."""
+    if x is not None and not x.flags.c_contiguous:
+        raise ValueError(
+            f"{name} must be C-contiguous, got strides {x.strides} of shape {tuple(x.shape)}"
+        )
+
+
+def all_on_gpu(on_gpu: Mapping[str, bool]) -> bool:
+    """Return whether arrays, by name, are on a GPU. Raises TypeError where only some are."""
+    if len({*on_gpu.values()}) > 1:
+        *names, last = on_gpu
+        found = ", ".join(f"{x} of {'CuPy' if gpu else 'NumPy'}" for x, gpu in on_gpu.items())
+        raise TypeError(
+            f"{', '.join(names)} and {last} must all be NumPy arrays or all be CuPy arrays, "
+            f"got {found}"
+        )
+    return any(on_gpu.values())
+
+
 def share_memory(shape: Sequence[int], strides: Sequence[int], item: int) -> bool:
     """Return whether numbers of an array share memory, as where an axis is broadcast.
 

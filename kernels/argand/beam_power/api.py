@@ -9,7 +9,7 @@ import numpy as np
 from argand.beam_power.blocks import Run, in_exact_blocks, prepared
 from argand.beam_power.problem import EXACT, Detect, beam_power_problem
 from argand.beam_power.rules import adapted
-from argand.checks import check_numbers, check_out
+from argand.checks import all_on_gpu, check_numbers, check_out
 from argand.defaults import default_precision
 from argand.frameworks.foreign import call_on_foreign, has_foreign
 from argand.gemm.operands import as_operand, on_gpu
@@ -110,8 +110,8 @@ def _precision_of(w: Any, x: Any, out: Any, precision: str | Precision | None) -
     for name, one in (("weights", w), ("samples", x)):
         if not isinstance(one, Pairs):
             check_numbers(name, one)
-    if len({on_gpu(one) for one in (w, x, out) if one is not None}) > 1:
-        raise TypeError("weights, samples and out must all be NumPy arrays or all be CuPy arrays")
+    named = {"weights": w, "samples": x, "out": out}
+    all_on_gpu({name: on_gpu(one) for name, one in named.items() if one is not None})
     if precision is None:
         given = (w, x) if out is None else (out,)
         precision = default_precision("product", given, on_gpu=on_gpu(x))

@@ -8,7 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from argand.checks import as_array, as_flag, check_numbers, check_out, refuse_masked
+from argand.checks import (
+    all_on_gpu,
+    as_array,
+    as_flag,
+    check_contiguous,
+    check_numbers,
+    check_out,
+    refuse_masked,
+)
 from argand.device import array_module, is_cuda_array
 from argand.gemm.operands import on_gpu
 from argand.gemm.pairs import Pairs
@@ -36,15 +44,14 @@ def check_signal(x: Any, out: Any) -> None:
     """Raise ValueError for a signal without a time axis, TypeError where ``out`` is elsewhere."""
     if not x.ndim:
         raise ValueError("x must have at least one axis, time, got shape ()")
-    if out is not None and on_gpu(out) != on_gpu(x):
-        raise TypeError("x and out must both be NumPy arrays or both be CuPy arrays")
+    if out is not None:
+        all_on_gpu({"x": on_gpu(x), "out": on_gpu(out)})
 
 
 def check_written(out: Any, shape: tuple[int, ...], dtype: str) -> None:
     """Raise ValueError where ``out`` is given and is not C-contiguous, of this shape and type."""
     check_out(out, shape, dtype)
-    if out is not None and not out.flags.c_contiguous:
-        raise ValueError("out must be C-contiguous")
+    check_contiguous("out", out)
 
 
 def written_array(x: Any, out: Any, shape: tuple[int, ...], dtype: str) -> Any:

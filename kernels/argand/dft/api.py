@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from argand.checks import as_array, check_out, refuse_misaligned
+from argand.checks import all_on_gpu, as_array, check_out, refuse_misaligned
 from argand.defaults import default_precision
 from argand.device import is_cuda_array, is_cupy_array
 from argand.dft import cpu as numpy_dft
@@ -88,8 +88,8 @@ def dft(
     on_gpu = is_cupy_array(x)
     if not on_gpu:
         x = as_array(x, "x")
-    if out is not None and is_cuda_array(out) != on_gpu:
-        raise TypeError("x and out must both be NumPy arrays or both be CuPy arrays")
+    if out is not None:
+        all_on_gpu({"x": on_gpu, "out": is_cuda_array(out)})
     if precision is None:
         given = x if out is None else out
         precision = default_precision("transform", (given,), on_gpu=on_gpu)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from argand.checks import check_out
+from argand.checks import all_on_gpu, check_out
 from argand.defaults import default_precision
 from argand.device import cpu, is_cupy_array
 from argand.frameworks.foreign import call_on_foreign, has_foreign
@@ -128,8 +128,8 @@ def _checked_operands(a: Any, c: Any, out: Any) -> tuple[Any, Any]:
     c = None if c is None else as_operand(c, "c")
     if isinstance(c, Pairs):
         raise TypeError(f"c must be an array, got {c.type_name}: give its to_complex64()")
-    if len({on_gpu(x) for x in (a, c, out) if x is not None}) > 1:
-        raise TypeError("a, c and out must all be NumPy arrays or all be CuPy arrays")
+    given = {"a": a, "c": c, "out": out}
+    all_on_gpu({name: on_gpu(x) for name, x in given.items() if x is not None})
     return a, c
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from argand.checks import as_array, check_out, refuse_misaligned
+from argand.checks import all_on_gpu, as_array, check_out, refuse_misaligned
 from argand.device import is_cuda_array, is_cupy_array
 from argand.frameworks.foreign import call_on_foreign, has_foreign
 from argand.frameworks.rules import adapted_system
@@ -63,10 +63,8 @@ def solve_hermitian(
     if has_foreign(r, b, out, info):
         arrays = {"r": r, "b": b, "out": out, "info": info}
         return call_on_foreign(solve_hermitian, arrays, adapted=adapted_system("r"))
-    on_gpus = [is_cuda_array(x) for x in (r, b, out, info) if x is not None]
-    on_gpu = any(on_gpus)
-    if on_gpu and not all(on_gpus):
-        raise TypeError("r, b, out and info must all be NumPy arrays or all be CuPy arrays")
+    given = {"r": r, "b": b, "out": out, "info": info}
+    on_gpu = all_on_gpu({name: is_cuda_array(x) for name, x in given.items() if x is not None})
     if not on_gpu:
         r, b = as_array(r, "r"), as_array(b, "b")
     dtype = solution_type("r", r.dtype, b.dtype)

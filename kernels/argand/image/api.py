@@ -8,7 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from argand.checks import as_array, as_real, check_numbers, check_out, refuse_misaligned
+from argand.checks import (
+    all_on_gpu,
+    as_array,
+    as_real,
+    check_contiguous,
+    check_numbers,
+    check_out,
+    refuse_misaligned,
+)
 from argand.defaults import default_precision
 from argand.device import array_module, is_cuda_array, is_cupy_array
 from argand.frameworks.foreign import call_on_foreign, has_foreign
@@ -113,10 +121,9 @@ def image(
     s = read_directions(directions, arrays)
     problem = ImageProblem(r.shape[:-3], channels, antennas, len(s), row, int(number))
     check_out(out, problem.shape, problem.dtype)
-    if out is not None and is_cuda_array(out) != gpu:
-        raise TypeError("out and covariances must both be NumPy arrays or both be CuPy arrays")
-    if out is not None and not out.flags.c_contiguous:
-        raise ValueError("out must be C-contiguous")
+    if out is not None:
+        all_on_gpu({"covariances": gpu, "out": is_cuda_array(out)})
+    check_contiguous("out", out)
     if gpu:
         return _cuda().image(problem, given, x, f, s, out, key)
     run = prepared(problem, r.dtype)

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from argand.checks import (
+    all_on_gpu,
     as_array,
     as_axis,
     as_flag,
@@ -168,8 +169,8 @@ def _dispatch(operation: Operation, x: Any, axis: int, out: Any, options: _Optio
     if has_foreign(x, out):
         return _on_foreign(operation, x, axis, out, options)
     on_gpu = is_cupy_array(x)
-    if out is not None and is_cuda_array(out) != on_gpu:
-        raise TypeError("x and out must both be NumPy arrays or both be CuPy arrays")
+    if out is not None:
+        all_on_gpu({"x": on_gpu, "out": is_cuda_array(out)})
     if not on_gpu:
         given = x
         problem, x = _problem_of(operation, as_array(x, "x"), out, options)

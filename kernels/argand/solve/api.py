@@ -8,7 +8,7 @@ from typing import Any, Literal, overload
 
 import numpy as np
 
-from argand.checks import as_flag
+from argand.checks import all_on_gpu, as_flag
 from argand.frameworks.foreign import call_on_foreign, has_foreign
 from argand.frameworks.rules import adapted_system
 from argand.gemm.operands import as_operand, on_gpu
@@ -101,10 +101,9 @@ def solve(
         )  # fmt: skip
     details = as_flag(details, "details")
     left, right = _array(a, "a"), _array(b, "b")
-    if on_gpu(left) != on_gpu(right):
-        raise TypeError("a and b must both be NumPy arrays or both be CuPy arrays")
+    gpu = all_on_gpu({"a": on_gpu(left), "b": on_gpu(right)})
     problem = solve_problem(
-        (left.shape, left.dtype), (right.shape, right.dtype), "cuda" if on_gpu(left) else "cpu",
+        (left.shape, left.dtype), (right.shape, right.dtype), "cuda" if gpu else "cpu",
         precision=precision, block=block, panel=panel,
     )  # fmt: skip
     library, on_device = _library(left, right)

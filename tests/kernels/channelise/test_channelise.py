@@ -211,5 +211,7 @@ def test_a_result_that_overlaps_the_samples_is_refused() -> None:
     with pytest.raises(ValueError, match="out must not overlap x"):
         channelise(x, 8, 1, out=x.reshape(8, 8))
     wide = np.zeros((8, 16), "c8")[:, ::2]
-    with pytest.raises(ValueError, match="out must be C-contiguous"):
+    with pytest.raises(
+        ValueError, match=r"out must be C-contiguous, got strides \(128, 16\) of shape \(8, 8\)"
+    ):
         channelise(x, 8, 1, out=wide)

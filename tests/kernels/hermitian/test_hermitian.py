@@ -259,5 +259,5 @@ def test_arrays_of_both_and_words_are_refused() -> None:
 
     with pytest.raises(TypeError, match="must be numbers"):
         solve_hermitian(np.array([["a"]]), np.ones(1))
-    with pytest.raises(TypeError, match="all be NumPy arrays or all be CuPy arrays"):
+    with pytest.raises(TypeError, match="all be CuPy arrays, got r of NumPy, b of CuPy"):
         solve_hermitian(np.ones((1, 1)), OnGpu())

@@ -209,7 +209,7 @@ def test_layouts(cp: Any, rng: np.random.Generator) -> None:
 
 def test_what_is_refused(cp: Any, rng: np.random.Generator) -> None:
     eye, ones = cp.eye(40), cp.ones(40)
-    with pytest.raises(TypeError, match="both be NumPy arrays or both be CuPy arrays"):
+    with pytest.raises(TypeError, match="all be CuPy arrays, got a of CuPy, b of NumPy"):
         solve(eye, np.ones(40))
     for matrix, column in ((cp.zeros((40, 40)), 0), (cp.ones((40, 40)), 1),
                            (cp.kron(cp.ones((2, 2)), cp.eye(20)), 20)):  # fmt: skip

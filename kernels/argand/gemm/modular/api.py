@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from argand.checks import as_real, check_out
+from argand.checks import all_on_gpu, as_real, check_out
 from argand.device import cpu
 from argand.gemm.cpu import oriented
 from argand.gemm.families import Family, check_family, require_family
@@ -89,8 +89,12 @@ def modular_gemm(
         _any_operand(b, "b"),
         _any_operand(c, "c"),
     )
-    arrays = left, right, addend = _array(a), _array(b), _array(c)
-    on_a_gpu = _all_on_gpu(x for x in (*arrays, out) if x is not None)
+    left, right, addend = _array(a), _array(b), _array(c)
+    named = {"a": left, "b": right, "c": addend, "out": out}
+    on_a_gpu = all_on_gpu({
+        name: x.device.backend == "cuda" if isinstance(x, Packed) else on_gpu(x)
+        for name, x in named.items() if x is not None
+    })  # fmt: skip
     problem = gemm_problem(
         left.shape, right.shape, None if addend is None else addend.shape,
         alpha=alpha, beta=beta, op_a=op_a, op_b=op_b, precision="fp64",
@@ -186,14 +190,6 @@ def _converted(x: Any, dtype: Any) -> Any:
 def _as_multiplied(x: Any, dtype: Any) -> Any:
     """Return an operand in the type of the result, or what is packed of it."""
     return x.backend_data if isinstance(x, Packed) else _converted(x, dtype)
-
-
-def _all_on_gpu(operands: Iterable[Any]) -> bool:
-    """Return whether all operands are on a GPU. Raises TypeError where only some are."""
-    found = {x.device.backend == "cuda" if isinstance(x, Packed) else on_gpu(x) for x in operands}
-    if len(found) > 1:
-        raise TypeError("a, b, c and out must all be NumPy arrays or all be CuPy arrays")
-    return found.pop()
 
 
 def _common_type(left: Any, right: Any) -> Any:
