@@ -27,6 +27,7 @@ from workflow.inputs.operand_values import (
     refuse_nonfinite,
 )
 from workflow.inputs.provenance import of_products, provenance
+from workflow.inputs.unnamed import taken_in_order
 from workflow.readers import reader_of
 from workflow.storage.products import read_outline
 
@@ -88,7 +89,7 @@ def staged(
     attributes["nonfinite"] = count_all(data)
     attributes["nonfinite"] |= {name: count_stretches(one) for name, one in drawn.items()}
     never = {name: never_written(source, one) for name, one in found.plain.items()}
-    attributes |= lacking(readers, never, found.left_out, nan)
+    attributes |= lacking(readers, never, found.left_out, nan, taken_in_order(source, found))
     if upstream:
         attributes["products"] = {name: source_checksum(path) for name, path in upstream.items()}
         attributes |= of_products({name: upstream[of] for name, of in products.items()})

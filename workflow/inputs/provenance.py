@@ -13,7 +13,7 @@ from typing import Any
 from workflow.config.file_input import FileInput
 from workflow.files.file_sequence import files_named
 from workflow.inputs.hdf5_operands import files_beside, source_checksum
-from workflow.inputs.lacking import LEFT_OUT, LOST, ZEROS
+from workflow.inputs.lacking import ASSUMED, LEFT_OUT, LOST, ZEROS
 from workflow.inputs.source_attributes import (
     ATTRIBUTES,
     datasets_of,
@@ -28,7 +28,7 @@ INPUT = "input"
 """Key of a certificate: what a study says of the operands' data, as JSON."""
 _OF_A_PRODUCT = (
     "workload", "kind", "precision", "parameters", "source", "source_sha256", "files_sha256",
-    "datasets", "select", INPUT, ZEROS, LOST, LEFT_OUT, CAVEATS, "circuit",
+    "datasets", "select", INPUT, ZEROS, LOST, LEFT_OUT, ASSUMED, CAVEATS, "circuit",
     "circuit_sha256", "circuit_read_by", "seed", ATTRIBUTES, MADE_OF,
 )  # fmt: skip
 """Fields of a product's certificate that the certificates of further products keep."""

@@ -10,8 +10,13 @@ from typing import Any
 
 import h5py
 import numpy as np
+import pytest
 
+from tests.workflow.chained_cases import study_of as chained
 from tests.workflow.one_case import error_of, staged, study_of
+from tests.workflow.test_chains import run
+from workflow.steps.staging import caveats
+from workflow.storage.certificates import read_certificate
 
 AXES = {
     "samples": ("frequency", "polarization", "antenna", "time"),
@@ -81,3 +86,49 @@ def test_the_name_of_a_dataset_comes_first_where_it_is_that_of_an_axis(tmp_path:
         file["samples"].dims[0].attach_scale(file["frequency"])
     found = staged(case(str(tmp_path / "in.h5"))).coordinates
     assert found["frequency"].values.tolist() == [1.5, 1.4]
+
+
+WHOSE = "nothing names the entries of {} along antenna, which are taken to be those of {} in the"
+
+
+@pytest.mark.parametrize("named", ["samples", "weights"])
+def test_antennas_that_one_operand_names_alone_are_said_to_be_assumed(
+    tmp_path: Path, named: str
+) -> None:
+    """Beams of other antennas, or of these in another order, came out without a word."""
+    other = "weights" if named == "samples" else "samples"
+    path = written(tmp_path / "in.h5", **{named: {"ids": SAMPLES["ids"]}})
+    one = study_of(case(path)).workload("w").stage()
+    assert one.attributes["assumed"] == {
+        f"{other}.antenna": f"{WHOSE.format(other, named)} same order"
+    }
+    assert caveats(one).endswith(one.attributes["assumed"][f"{other}.antenna"])
+
+
+@pytest.mark.parametrize("how", ["both", "none", "study", "dropped"])
+def test_nothing_is_assumed_where_both_or_the_study_tell(tmp_path: Path, how: str) -> None:
+    ids = {"ids": SAMPLES["ids"]}
+    there = {"samples": ids, "weights": ids if how == "both" else {}} if how != "none" else {}
+    more: dict[str, Any] = {}
+    if how == "study":
+        more = {"coordinates": {"antenna": ["a", "b", "c"]}}
+    if how == "dropped":
+        more = {"select": {"samples": [":", ":", "0:1", ":"], "weights": [":", ":", ":", "0:1"]}}
+    one = study_of(case(written(tmp_path / "in.h5", **there), **more)).workload("w").stage()
+    assert "assumed" not in one.attributes
+
+
+def test_a_product_without_names_is_taken_in_the_order_of_a_file(tmp_path: Path) -> None:
+    """Products are held to a file's names by numbers that were selected, else by nothing."""
+    path = written(tmp_path / "in.h5", weights={"ids": SAMPLES["ids"]})
+    samples = {"file": path, "samples": "samples", "axes": list(AXES["samples"])}
+    bank = {"kind": "channelise", "channels": 2, "taps": 1, "axis": "time", "input": samples}
+    weights = {"file": path, "weights": "weights", "samples": {"workload": "bank"}}
+    weights["select"] = {
+        "weights": ["0:1", ":", ":", ":"],
+        "samples": {"frequency": "0:1", "fine_frequency": 1},
+    }
+    study = chained({"bank": bank, "w": {"kind": "beamforming", "input": weights}})
+    run(study, tmp_path)
+    certificate = read_certificate(tmp_path / "w/products/w.h5")
+    assert f"{WHOSE.format('samples', 'weights')} same order" in certificate["caveats"]
