@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
+from weakref import WeakValueDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +24,9 @@ KEPT = 1024
 """Matrices whose analysis is kept: a circuit repeats few gates in many places."""
 KEPT_WIDTH = 4
 """Most qubits of such a matrix: wider ones are as fast to analyse again."""
+_MADE: WeakValueDictionary[int, Array] = WeakValueDictionary()
+"""Matrices of forms by their `id`. Another form shares them, since nobody else writes to them; a
+caller's own matrix is copied even where it is read-only, because one of its views may write."""
 
 
 class GatePlace(NamedTuple):
@@ -167,15 +171,15 @@ def _form(given: Array, targets: tuple[int, ...], controls: tuple[int, ...]) -> 
         elif np.array_equal(off, np.eye(len(off)) if changed else np.ones(len(off))):
             fixed.append(kept.pop(bit))
             entries = on
-    is_kept = given.base is None and given.flags.c_contiguous and not given.flags.writeable
-    if tuple(kept) == targets and is_kept:
-        matrix = given  # of another form
+    if tuple(kept) == targets and _MADE.get(id(given)) is given:
+        matrix = given
     elif changed:
         matrix = np.array(entries, order="C")
     else:
         matrix = np.zeros((len(entries),) * 2, np.complex128)
         np.einsum("ii->i", matrix)[:] = entries  # faster than numpy.diag
     matrix.flags.writeable = False
+    _MADE[id(matrix)] = matrix
     if changed:
         occupied = matrix != 0
         monomial = bool((occupied.sum(0) == 1).all() and (occupied.sum(1) == 1).all())

@@ -38,6 +38,25 @@ def test_it_gives_what_running_the_plan_gives(rng: np.random.Generator) -> None:
     assert prepared.describe() == plan.listing()
 
 
+@pytest.mark.parametrize("width", [1, 2, 5])
+@pytest.mark.parametrize("is_shared", [False, True])
+def test_a_matrix_that_changes_later_changes_no_circuit(
+    rng: np.random.Generator, width: int, is_shared: bool
+) -> None:
+    """Of another plan neither: a matrix is read-only to one of its views, and another writes."""
+    matrix = random_unitary(rng, width)
+    writer = matrix[:]
+    matrix.flags.writeable = not is_shared
+    gate = Gate(matrix, tuple(range(width)))
+    plan, state = plan_circuit(QUBITS, [gate]), random_state(rng, QUBITS).astype("complex64")
+    prepared, expected, other = PreparedCircuit(plan, state), state.copy(), state.copy()
+    run_circuit(expected, plan)
+    writer[...] = np.eye(2**width)
+    run_circuit(other, plan)
+    np.testing.assert_array_equal(other, expected)
+    np.testing.assert_array_equal(prepared(state), expected)
+
+
 def test_other_states_are_refused(rng: np.random.Generator) -> None:
     plan, state = plan_circuit(QUBITS, circuit(rng)), random_state(rng, QUBITS).astype("complex64")
     with pytest.raises(ValueError, match="for 6 qubits, the state has 5"):
