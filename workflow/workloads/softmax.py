@@ -246,7 +246,8 @@ class Softmax(Workload):
         for row in rows[:CURVES]:
             axes.plot(ranks, np.sort(row)[::-1], lw=1)
         axes.set_xscale("log")
-        axes.set_yscale("log", nonpositive="mask")
+        if np.any(rows[:CURVES] > 0):  # a scale of nothing, as of NaN alone, has no ticks
+            axes.set_yscale("log", nonpositive="mask")
         axes.set_xlabel(f"rank of the column (first {min(CURVES, len(rows))} rows)")
         axes.set_ylabel("probability")
         axes.grid(alpha=0.3)

@@ -2,6 +2,8 @@
 
 import contextlib
 import json
+import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -163,6 +165,19 @@ def test_product_names_its_axes_and_can_be_drawn(kind):
     assert axes.get_xlabel()
     assert axes.get_ylabel()
     axes.figure.draw_without_rendering()
+
+
+def test_a_product_of_nan_alone_can_be_drawn(kind, tmp_path):
+    """As of data without a finite value, which ``allow_unproven`` makes a product."""
+    from workflow.figures.study import product_figure
+
+    one = workload(kind)
+    staged = one.stage()
+    result = result_of(one.argand(staged, PRECISIONS["fp32"], cpu()), staged)
+    product = one.product(staged, result)
+    product = replace(product, data=np.full_like(product.data, np.nan))
+    with np.errstate(all="ignore"), warnings.catch_warnings(action="ignore"):
+        product_figure(one.picture, product).savefig(tmp_path / "picture.svg")
 
 
 @every_product
