@@ -19,7 +19,10 @@ MAX_BITS = 64
 
 
 def _power(base: Number, exponent: Number) -> Any:
-    """Return a power, of integers an integer; a complex number of a negative one's root."""
+    """Return a power: an integer if both are integers, complex for a root of a negative number.
+
+    Raises ValueError for integers with an exponent below 0 or too large for `MAX_BITS` bits.
+    """
     if isinstance(base, int) and isinstance(exponent, int):
         if exponent < 0:
             raise ValueError(f"{base}**{exponent} is no integer; write {base}.0**{exponent}")
@@ -29,7 +32,7 @@ def _power(base: Number, exponent: Number) -> Any:
 
 
 def _remainder(one: Number, other: Number) -> Number:
-    """Return a remainder with the sign of the dividend, as C has it; of integers an integer."""
+    """Return a remainder with the dividend's sign, as in C: an integer if both are integers."""
     if not (isinstance(one, int) and isinstance(other, int)):
         return math.fmod(one, other)
     found = abs(one) % abs(other)
@@ -42,19 +45,19 @@ def _rounded(form: str) -> Callable[[Number], float]:
 
 
 FLOATS = {16: _rounded("e"), 32: _rounded("f"), 64: float}
-"""Functions that round to a float, by its bits."""
+"""Functions that round to a float, by the bits of its type."""
 OPERATORS: dict[str, tuple[int, Callable[..., Any]]] = {
     "+": (2, operator.add), "-": (2, operator.sub), "*": (2, operator.mul),
     "/": (2, operator.truediv), "%": (2, _remainder), "**": (2, _power),
 }  # fmt: skip
-"""Operators between numbers, each of which takes two."""
+"""Operators between numbers: how many numbers each takes, and its function."""
 FUNCTIONS: dict[str, tuple[int, Callable[..., Any]]] = {
     **{name: (1, getattr(math, name)) for name in ("sin", "cos", "tan", "exp", "log", "sqrt")},
     **{f"arc{name}": (1, getattr(math, f"a{name}")) for name in ("sin", "cos", "tan")},
     "floor": (1, lambda x: float(math.floor(x))), "ceiling": (1, lambda x: float(math.ceil(x))),
     "mod": (2, _remainder),
 }  # fmt: skip
-"""Functions of the language for numbers, with how many they take."""
+"""Functions of the language: how many numbers each takes, and its function."""
 
 
 def number_of(node: object, values: Mapping[str, Number]) -> Number | None:

@@ -70,7 +70,7 @@ def check_divisions(part: object) -> None:
 def whole(node: object, *, is_angle: bool = True) -> int | None:
     """Return the value of an expression of integers, None for any other.
 
-    A quotient drops its remainder; where it is part of an angle that is a ValueError.
+    A quotient drops its remainder; in an angle a quotient with a remainder is a ValueError.
     """
     from openqasm3 import ast
 
@@ -94,9 +94,9 @@ def whole(node: object, *, is_angle: bool = True) -> int | None:
 
 
 def quotient(node: ast.Expression, one: float, other: float) -> float:
-    """Return a quotient of numbers, of integers the integer.
+    """Return a quotient of numbers: an integer if both are integers.
 
-    Raises ValueError, with the line, for integers that leave a remainder, ZeroDivisionError.
+    Raises ValueError, with the line, for integers that leave a remainder, and ZeroDivisionError.
     """
     if not (isinstance(one, int) and isinstance(other, int)):
         return one / other
@@ -126,9 +126,9 @@ def check_control(program: ast.Program) -> None:
 
 
 def control_in_words(what: str, name: str) -> str:
-    """Return the error of classical control, which a circuit may not have, by Qiskit's name of it.
+    """Return the message that refuses classical control, which Qiskit calls ``name``.
 
-    Deferred measurement (Nielsen and Chuang, section 4.4) makes a gate of a branch.
+    Deferred measurement (Nielsen and Chuang, section 4.4) turns a branch into a gate.
     """
     advice = _DEFERRED if name == "if_else" else ""
     return f"{what} is classical control, which is not a unitary evolution{advice}"
