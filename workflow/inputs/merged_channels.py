@@ -16,6 +16,7 @@ import numpy as np
 from workflow.config.axis_names import operand_axis
 from workflow.config.file_input import FileInput
 from workflow.data import MAX_CHECKED, OVERLAPPING, Array, Coordinate, Product, blank, is_blank
+from workflow.files.input_error import InputError
 from workflow.files.units import FACTORS
 from workflow.inputs.axes import Operand
 from workflow.inputs.named_entries import has_names, without_names
@@ -136,9 +137,12 @@ def with_merged(
     That axis has the name of the coarse one, and its frequencies are the sums of both. What else
     stands along either axis is there for each channel. With ``check`` many values are not made
     (`blank`). The input selects nothing along either axis, because the product has what it selects.
+    Raises InputError where either axis has no frequencies in Hz or a multiple, as those within
+    coarse channels of samples without times.
     """
     if (merged := merged_channels(product, operand, source)) is None:
         return product, source, None
+    _check_hertz(product, merged, operand.name)
     apart = not np.any(np.abs(np.diff(merged.within)) == 1)
     coarse, fine = (product.axes[place] for place in (merged.coarse, merged.fine))
     entries: Any = source.select.get(operand.name, {})
@@ -146,6 +150,18 @@ def with_merged(
     select = {**source.select, operand.name: left}
     made = joined(product, merged, apart=apart, check=check)
     return made, source.model_copy(update={"select": select}), merged
+
+
+def _check_hertz(product: Product, merged: Merged, operand: str) -> None:
+    for axis in (product.axes[place] for place in (merged.coarse, merged.fine)):
+        units = product.coordinates[axis].units
+        if units not in FACTORS["Hz"]:
+            raise InputError(
+                f"input.{operand}: its frequencies are the sums of two axes of the product, and "
+                f"{axis} is in {units or 'no unit'}, not in one of {list(FACTORS['Hz'])}; give the "
+                "workload that reads the file input.sample_rate_hz, or input.coordinates of time "
+                "and frequency, or take one entry of an axis by input.select"
+            )
 
 
 def joined(product: Product, merged: Merged, *, apart: bool, check: bool) -> Product:

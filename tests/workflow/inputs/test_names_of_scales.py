@@ -26,7 +26,7 @@ SHAPES = {"samples": (2, 1, 3, 8), "weights": (2, 1, 4, 3)}
 SAMPLES = {"fq": ("frequency", [1.5, 1.4]), "ids": ("antenna", [b"a", b"b", b"c"])}
 
 
-def written(path: Path, names: bool = True, **scales: dict[str, tuple[str, Any]]) -> str:
+def written(path: Path, names: Any = True, **scales: Any) -> str:
     """Samples and weights with scales by the names of their datasets, each (axis, values)."""
     with h5py.File(path, "w") as file:
         for operand, shape in SHAPES.items():
@@ -123,7 +123,7 @@ def test_a_product_without_names_is_taken_in_the_order_of_a_file(tmp_path: Path)
     path = written(tmp_path / "in.h5", weights={"ids": SAMPLES["ids"]})
     samples = {"file": path, "samples": "samples", "axes": list(AXES["samples"])}
     bank = {"kind": "channelise", "channels": 2, "taps": 1, "axis": "time", "input": samples}
-    weights = {"file": path, "weights": "weights", "samples": {"workload": "bank"}}
+    weights: dict[str, Any] = {"file": path, "weights": "weights", "samples": {"workload": "bank"}}
     weights["select"] = {
         "weights": ["0:1", ":", ":", ":"],
         "samples": {"frequency": "0:1", "fine_frequency": 1},

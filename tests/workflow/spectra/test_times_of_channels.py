@@ -1,4 +1,4 @@
-"""Spectra of samples whose times are modified Julian dates: their frequencies are in Hz."""
+"""Channels of samples whose times are modified Julian dates, or not known: frequencies in Hz."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ import pytest
 
 from tests.workflow.chained_cases import study_of
 from tests.workflow.test_chains import run
+from workflow.config.mistakes import StudyError
+from workflow.preflight.check import check_study
 
 COARSE_HZ = 1.4e9 - 1e6 * np.arange(3)
 STEP_S = 0.01
@@ -70,3 +72,24 @@ def test_a_centre_is_added(tmp_path: Path) -> None:
     assert hertz.units == "Hz"
     expected = 1.4e9 + (np.arange(CHANNELS) - CHANNELS // 2) / (CHANNELS * STEP_S)
     np.testing.assert_allclose(hertz.values, expected, rtol=0, atol=RTOL / STEP_S)
+
+
+@pytest.mark.parametrize("kind", ["correlate", "beamforming"])
+def test_channels_of_samples_without_times_are_no_frequencies(tmp_path: Path, kind: str) -> None:
+    """Those within coarse channels are in cycles a sample; this was a KeyError."""
+    bare = bank(tmp_path, several=True)
+    del bare["input"]["coordinates"]["time"]
+    read = {
+        "correlate": correlated(),
+        "beamforming": {
+            "kind": "beamforming", "beams": 4, "input": {"samples": {"workload": "c"}}
+        },
+    }[kind]  # fmt: skip
+    with pytest.raises(StudyError) as error:
+        check_study(study_of({"c": bare, "v": read}))
+    said = str(error.value)
+    assert "fine_frequency is in cycles/sample, not in one of ['Hz', " in said
+    assert "input.sample_rate_hz" in said
+    bare["input"]["sample_rate_hz"] = 1 / STEP_S
+    if kind == "correlate":
+        check_study(study_of({"c": bare, "v": read}))
