@@ -9,13 +9,14 @@ time. Times are estimated (docs/experiments/2026-11-28-small-calls-on-a-cpu.md).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from argand.device import cpu
 from argand.herk.cpu_blas import EDGE_OF_HERK, has_numpy_herk, is_for_numpy_herk
 from argand.herk.cpu_matmul import matched_rows
 from argand.herk.cpu_probe import rows_seen
@@ -109,9 +110,18 @@ _TIMES_BY_AVX512 = {
         by_numpy=(0.56, 4e-5, (25, 25)),
     ),
 }  # fmt: skip
+_TIMES_BY_AVX512_OF_AMD = {
+    "complex64": _Times(
+        short=(0.0043, 6e-4), long=(0.0086, 1.1e-4, 4.7e-4), matrix=0.069, in_matmul=7.6e-5,
+        number=0, tile=8, edges=(8, 15), again=0, in_herk=1.1e-4, mirrored=8.7e-4,
+        by_numpy=(0.65, 8.4e-5, (9.6, 11)),
+    ),
+    "complex128": _TIMES["complex128"]._replace(tile=4, in_herk=1.2e-4),
+}  # fmt: skip
 """Times by type of the result: by OpenBLAS's kernels for AVX-512 they fit times by SkylakeX of 500
-forms of up to 20 rows on a Sapphire Rapids, by others times of 150 forms of more columns than rows
-by Haswell on an AMD EPYC; those of NumPy's herk fit times by both kernels there."""
+forms of up to 20 rows on a Sapphire Rapids, and of 500 on an AMD EPYC, whose products
+of few rows take half as long; by others times of 150 forms of more columns than rows by Haswell on
+an AMD EPYC. Those of NumPy's herk fit times by both kernels there."""
 _NUMPY_HERK = 1.0
 """Time in us that calls of NumPy's herk take less than steps that ignore errors."""
 _NUMPY_HERK_ALONE = 0.3
@@ -128,7 +138,7 @@ def dotted(problem: HerkProblem) -> Callable[[Array, Array], Any] | None:
     n, k, batch = problem.n, problem.k, problem.batch
     if problem.op != "N" or n > _MAX_ROWS or not n * k:
         return None
-    times = (_TIMES_BY_AVX512 if has_avx512_kernels() else _TIMES)[problem.dtype]
+    times = _times()[problem.dtype]
     dots, loops = batch * n * n * times.of_dot(k), _LOOP * batch * (n - 1)
     panels = min(n, max(1, round(math.sqrt(dots / (2 * _PANEL)))))
     mirror = _MIRROR + times.mirrored * batch * n * n
@@ -153,6 +163,20 @@ def dotted(problem: HerkProblem) -> Callable[[Array, Array], Any] | None:
         return all_dots
     rows = -(-n // panels)
     return _by_columns if rows == 1 else partial(_by_panels, rows)
+
+
+@lru_cache(maxsize=1)
+def _is_of_amd() -> bool:
+    """Return whether the processor's name has its maker's, as Linux or Windows writes it."""
+    name = cpu().name
+    return name.startswith("AMD ") or "AuthenticAMD" in name
+
+
+def _times() -> Mapping[str, _Times]:
+    """Return the times of this processor by NumPy's kernels."""
+    if not has_avx512_kernels():
+        return _TIMES
+    return _TIMES_BY_AVX512_OF_AMD if _is_of_amd() else _TIMES_BY_AVX512
 
 
 def are_hermitian(n: int, k: int, dtype: str) -> bool:

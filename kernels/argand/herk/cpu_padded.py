@@ -35,6 +35,9 @@ _PART_BYTES = 1 << 18
 _MAX_ROWS = 24
 """Most rows of products that are multiplied in several parts: with more rows two products of some
 columns each take less time."""
+_BEYOND = 5
+"""Multiplications for each number of a result, of complex64 beyond its columns, from which they
+take longer than a mirror. Results of complex128 have too few columns beyond theirs."""
 _FEW_ROWS = 1 << 7
 """Rows of results up to which NumPy copies them in less time as numbers: each of more rows is one
 item of as many bytes."""
@@ -50,13 +53,16 @@ def is_padded(problem: HerkProblem) -> bool:
     n, k, batch = problem.n, problem.k, problem.batch
     if batch == 1 or problem.op != "N" or min(n, k) < 2 or not has_avx512_kernels():
         return False
-    if _columns(n, problem.dtype) >= 2 * n:
+    columns = _columns(n, problem.dtype)
+    if columns >= 2 * n:
         return False  # half of BLAS's work would be for what is not copied
+    if problem.dtype == "complex64" and (columns - n) * k > _BEYOND * n:
+        return False
     if batch * n * n > _FEW_NUMBERS:
         most = _most_matrices(problem)
         if n % TILE[problem.dtype] < MIN_BEYOND or (n > _MAX_ROWS and batch > most):
             return False
-    on_one_core = weight(problem) * _columns(n, problem.dtype) <= ONE_CORE_COMPLEX * n
+    on_one_core = weight(problem) * columns <= ONE_CORE_COMPLEX * n
     return on_one_core and is_multiplied(problem, n) and _are_hermitian(n, k, problem.dtype)
 
 

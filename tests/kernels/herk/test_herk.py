@@ -49,7 +49,7 @@ def small_panels(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
             "_MAX_ROWS": 6, "_PANEL": 0.05, "_MIRROR": 0,
             **{name: {dtype: times._replace(edges=(100, 100))
                       for dtype, times in getattr(cpu_dot, name).items()}
-               for name in ("_TIMES", "_TIMES_BY_AVX512")},
+               for name in ("_TIMES", "_TIMES_BY_AVX512", "_TIMES_BY_AVX512_OF_AMD")},
         },
         cpu_blas: {"_MIN_ALONE": 600},
         cpu_lower: {

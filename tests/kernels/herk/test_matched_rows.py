@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from argand import herk
+from argand.device import Device
 from argand.herk import api, cpu, cpu_dot, cpu_lower, cpu_matmul, cpu_padded, cpu_parts
 from argand.herk.problem import herk_problem
 from argand.runtime.cpu.one_core import numpy_on_one_core
@@ -192,3 +193,36 @@ def test_results_that_are_mirrored_whole_take_matmul_at_fewer_multiplications(
     assert not cpu_lower.is_multiplied(problem)
     monkeypatch.setattr(cpu_lower, "matched_rows", lambda _: 1 // 0)
     cpu_lower.lower_of(problem)
+
+
+@pytest.mark.parametrize(
+    ("name", "is_avx512", "expected"),
+    [("AMD EPYC, 2 cores", True, "_TIMES_BY_AVX512_OF_AMD"), ("AMD EPYC, 2 cores", False, "_TIMES"),
+     ("Intel(R) Xeon(R), 2 cores", True, "_TIMES_BY_AVX512"),
+     ("AMD64 Family 25 Model 97 Stepping 2, AuthenticAMD, 8 cores", True,
+      "_TIMES_BY_AVX512_OF_AMD"), ("AMD64, 8 cores", True, "_TIMES_BY_AVX512")],
+)  # fmt: skip
+def test_dot_products_are_estimated_for_the_processor(
+    name: str, is_avx512: bool, expected: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cpu_dot, "cpu", lambda: Device("cpu", name))
+    monkeypatch.setattr(cpu_dot, "has_avx512_kernels", lambda: is_avx512)
+    cpu_dot._is_of_amd.cache_clear()
+    try:
+        assert cpu_dot._times() is getattr(cpu_dot, expected)
+    finally:
+        cpu_dot._is_of_amd.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("shape", "dtype", "is_padded"),
+    [((14, 6, 15), "complex64", True), ((14, 6, 16), "complex64", False),
+     ((14, 8, 60), "complex64", True), ((14, 7, 60), "complex128", True)],
+)  # fmt: skip
+def test_columns_beyond_a_result_are_multiplied_for_a_short_k(
+    shape: tuple[int, ...], dtype: str, is_padded: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cpu_padded, "has_avx512_kernels", lambda: True)
+    monkeypatch.setattr(cpu_padded, "is_multiplied", lambda *_: True)
+    monkeypatch.setattr(cpu_padded, "_are_hermitian", lambda *_: True)
+    assert cpu_padded.is_padded(herk_problem(shape, precision=None, dtype=dtype)) is is_padded
