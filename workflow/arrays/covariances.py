@@ -73,8 +73,11 @@ def check_inputs(outline: Staged) -> None:
                 f"{{input: {part}, conjugated_input: {part}}}"
             )
         _check_same(f"{what}s", row, column)
-    row, column = there.get("antenna"), there.get("column")
-    if row is not None and column is not None and row.long_name == NUMBERED.format("antenna"):
+    if (row := there.get("antenna")) is None:
+        return
+    numbered = row.long_name == NUMBERED.format("antenna")
+    column = there.get("column" if numbered else "antenna_2")  # the latter is of UVH5
+    if column is not None and column.of("column") == ("column",):
         _check_same("antennas", row, column)
 
 
@@ -82,8 +85,12 @@ def _check_same(what: str, row: Coordinate, column: Coordinate) -> None:
     """Raise InputError where rows and columns are of other antennas or polarizations."""
     if np.array_equal(row.values, column.values):
         return
-    both = list(zip(row.values.tolist(), column.values.tolist(), strict=False))
-    first = next((place for place, (one, other) in enumerate(both) if one != other), len(both))
+    if (one := row.values.size) != (other := column.values.size):
+        raise InputError(
+            f"input.select.covariances: rows and columns must be of the same {what}, got {one} "
+            f"rows and {other} columns; select the same entries of both"
+        )
+    first = int(np.argmax(row.values != column.values))
     rows, columns = (listed(one.values[first:].tolist()) for one in (row, column))
     raise InputError(
         f"input.select.covariances: rows and columns must be of the same {what}, got {rows} and "

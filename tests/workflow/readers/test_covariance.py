@@ -270,3 +270,27 @@ def test_places_of_the_murchison_widefield_array_are_those_of_its_baselines(
         i, j = (np.searchsorted(numbers, file[f"Header/ant_{end}_array"][...]) for end in (1, 2))
         uvw = file["Header/uvw_array"][...]
     np.testing.assert_allclose(where[j] - where[i], uvw, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("chosen", "said"),
+    [
+        ({"antenna": [0]}, "antennas, got 1 rows and 2 columns"),
+        ({"antenna": [0, 1], "column": [1, 0]}, "antennas, got [1, 7] and [7, 1] from entry 0 on"),
+    ],
+)
+def test_rows_and_columns_of_other_antennas_are_refused_by_the_check(
+    tmp_path: Path, chosen: dict[str, Any], said: str
+) -> None:
+    """They were led to another array, or ended the stage step as not Hermitian."""
+    path = tmp_path / "v.uvh5"
+    write(path)
+    source = {
+        "file": str(path), "format": "uvh5", "covariances": "covariance",
+        "select": {"covariances": chosen},
+    }  # fmt: skip
+    image = {"kind": "image", "directions": {"n": 8, "field_of_view_deg": 10.0}, "input": source}
+    assert error_of(image) == (
+        f"input.select.covariances: rows and columns must be of the same {said}; select the same "
+        "entries of both"
+    )
