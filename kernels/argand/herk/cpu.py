@@ -63,7 +63,7 @@ def prepared(problem: HerkProblem, a: Array | Pairs, c: Array | None) -> Run:
     """
     if not _is_plain(problem, a, c):
         return partial(_herk, problem, limited(problem, lower_of(problem)))
-    return limited(problem, _plain(problem), is_matched=hermitian_rows(problem) > 0)
+    return limited(problem, _plain(problem), hermitian_rows(problem))
 
 
 def _plain(problem: HerkProblem) -> Run:

@@ -89,15 +89,18 @@ def lower_of(problem: HerkProblem, matched: int = 0) -> Steps:
     return lambda a, out: with_conjugates(_by_matmul, a, op, rows, out)
 
 
-def limited(problem: HerkProblem, function: Steps, *, is_matched: bool = False) -> Steps:
+def limited(problem: HerkProblem, function: Steps, matched: int = 0) -> Steps:
     """Return ``function``, with one core for NumPy's BLAS where its threads would take longer.
 
-    BLAS shares each matrix of so many multiplications among its threads. With ``is_matched`` it
-    takes one core even where no other is available, because more threads may be set later, and
-    rows that are Hermitian by the steps of one core are not by those of several.
+    BLAS shares each matrix of so many multiplications among its threads. Where ``matched`` rows are
+    left as matmul makes them, it takes one core even where no other is available, because more
+    threads may be set later, and rows that are Hermitian by the steps of one core are not by those
+    of several.
     """
-    several = weight(problem) > ONE_CORE_COMPLEX or takes_threads(problem)
-    if not several or not (is_matched or available_cores() > 1):
+    by_matmul = is_multiplied(problem, matched)
+    products = problem.n * problem.n * problem.k
+    several = products > ONE_CORE_COMPLEX if by_matmul else takes_threads(problem)
+    if not several or not ((by_matmul and matched) or available_cores() > 1):
         return function
     if _is_threaded(problem) or is_shared(problem) or dotted(problem):
         return function

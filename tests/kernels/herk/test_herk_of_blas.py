@@ -135,6 +135,19 @@ def test_blas_takes_one_core_where_threads_take_longer(
     assert (cpu_lower.limited(problem, len) is not len) is is_limited
 
 
+def test_blas_keeps_its_threads_where_herk_takes_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those are set for 1 us a call; a full product of as many rows would be shared by them."""
+    monkeypatch.setattr(cpu_lower, "available_cores", lambda: 2)
+    monkeypatch.setattr(cpu_lower.numpy_on_one_core, "threads", object())
+    for shape, is_multiplied, is_limited in [
+        ((44, 18), False, False), ((24, 115), False, True), ((4, 60, 18), True, False),
+        ((4, 128, 4), True, True),
+    ]:  # fmt: skip
+        monkeypatch.setattr(cpu_lower, "is_multiplied", lambda *_, by=is_multiplied: by)
+        problem = herk_problem(shape, precision=get_precision("fp64"), dtype="complex128")
+        assert (cpu_lower.limited(problem, len) is not len) is is_limited
+
+
 def test_rows_that_one_core_makes_hermitian_are_computed_by_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -142,8 +155,8 @@ def test_rows_that_one_core_makes_hermitian_are_computed_by_one(
     monkeypatch.setattr(cpu_lower, "available_cores", lambda: 1)
     large, small = _problem(3, 60, 40), _problem(3, 20, 40)
     assert cpu_lower.limited(large, len) is len
-    assert cpu_lower.limited(large, len, is_matched=True) is not len
-    assert cpu_lower.limited(small, len, is_matched=True) is len
+    assert cpu_lower.limited(large, len, matched=60) is not len
+    assert cpu_lower.limited(small, len, matched=20) is len
     limits: list[Any] = []
     monkeypatch.setattr(cpu_lower.numpy_on_one_core, "limit", limits.append)
     for rows in (0, 60):
