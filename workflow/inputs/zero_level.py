@@ -23,11 +23,17 @@ def check_level(
     """
     what, key = f"input.{operand}: {dataset.name}", f"input.zero_level.{operand}"
     kind = np.dtype(stored.kind) if stored.bits else part
-    if level is not None and (kind.kind not in "iu" or stored.packed):
-        holds = "has a scale or an offset" if stored.packed else f"holds {kind.name}"
+    if level is not None and stored.packed:
+        stands = level * stored.scale + stored.offset
         raise InputError(
-            f"{what} {holds}, and {key} is of integers without scale_factor and add_offset; leave "
-            "it out"
+            f"{what} has a scale or an offset, by which a stored {level:g} stands for {stands:g}, "
+            f"and {key} is of integers without scale_factor and add_offset; leave it out where the "
+            f"file is right, else write add_offset {0.0 - level * stored.scale:g} into a copy of it"
+        )
+    if level is not None and kind.kind not in "iu":
+        raise InputError(
+            f"{what} holds {kind.name}, and {key} is of integers without scale_factor and "
+            "add_offset; leave it out"
         )
     if kind.name in UNSIGNED_TYPES and level is None and not stored.packed:
         middle = 1 << 8 * kind.itemsize - 1

@@ -121,8 +121,17 @@ def test_mistakes(tmp_path: Path) -> None:
     assert error_of(given) == f"input.samples: /f holds float32{wrong}"
     given = case(path, "complex", zero_level=1)
     assert error_of(given) == f"input.samples: /complex holds complex64{wrong}"
-    given = case(path, {"real": "packed"}, zero_level=1)
-    assert error_of(given) == f"input.samples: /packed has a scale or an offset{wrong}"
+    given = case(path, {"real": "packed"}, zero_level=128)
+    assert error_of(given) == (  # without the offset all samples would have one
+        "input.samples: /packed has a scale or an offset, by which a stored 128 stands for 256"
+        f"{wrong} where the file is right, else write add_offset -256 into a copy of it"
+    )
+    with h5py.File(path, "a") as file:
+        file["offset"] = np.array([[127, 128, 130]] * 2, "u1")
+        file["offset"].attrs.update({"scale_factor": 2.0, "add_offset": -256.0})
+    np.testing.assert_array_equal(
+        staged(case(path, {"real": "offset"})).operands["samples"], [[-2, 0, 4]] * 2
+    )
     np.testing.assert_array_equal(
         staged(case(path, {"real": "packed"})).operands["samples"], np.full((2, 8), 2)
     )
