@@ -20,7 +20,11 @@ UNITARY = 1e-3
 
 @dataclass(frozen=True, eq=False, init=False)
 class Gate:
-    """A gate of a circuit; arguments as in `argand.apply_gate`."""
+    """A gate of a circuit; arguments as in `argand.apply_gate`.
+
+    A writeable NumPy array as the matrix is copied, so that one array may be filled for each gate
+    in turn. Matrices of other kinds must keep their values as long as the gate is used.
+    """
 
     matrix: Any
     targets: tuple[int, ...]
@@ -30,6 +34,9 @@ class Gate:
         """Refuse a matrix with masked elements, and qubits that are no sequences."""
         refuse_masked("matrix", matrix)
         qubits = ordered_qubits(targets, controls)
+        if isinstance(matrix, np.ndarray) and matrix.flags.writeable:
+            matrix = matrix.copy()
+            matrix.flags.writeable = False
         for name, value in zip(("matrix", "targets", "controls"), (matrix, *qubits), strict=True):
             object.__setattr__(self, name, value)
 

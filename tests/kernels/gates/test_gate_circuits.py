@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -190,6 +190,24 @@ def test_gates_of_qiskit_are_matrices() -> None:
         run_circuit(state, gates)
         expected = info.Statevector(circuit).data * np.exp(-1j * circuit.global_phase)
         np.testing.assert_allclose(state, expected, atol=1e-12)
+
+
+def test_one_array_may_be_filled_for_each_gate(rng: np.random.Generator) -> None:
+    """Whether the gates are objects, or tuples that a generator makes one after the other."""
+    matrices = [random_unitary(rng, 1) for _ in range(4)]
+    found, expected = np.eye(1, 16, dtype="complex64")[0], np.eye(1, 16, dtype="complex64")[0]
+    run_circuit(expected, [(matrix, (qubit,)) for qubit, matrix in enumerate(matrices)])
+
+    def gates(of: Callable[..., Any]) -> Iterator[Any]:
+        array = np.empty((2, 2), complex)
+        for qubit, matrix in enumerate(matrices):
+            array[...] = matrix
+            yield of(array, (qubit,))
+
+    for of in (Gate, lambda *given: given):
+        found[...] = np.eye(1, 16)[0]
+        run_circuit(found, list(gates(of)) if of is Gate else gates(of))
+        np.testing.assert_array_equal(found, expected)
 
 
 def test_a_plan_can_be_run_again(rng: np.random.Generator) -> None:
