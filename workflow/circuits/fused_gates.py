@@ -53,11 +53,13 @@ def as_operands(gates: Sequence[TargetedGate]) -> dict[str, Array]:
 
 
 def gates_in(operands: Mapping[str, Array]) -> list[TargetedGate]:
-    """Return the gates of staged operands."""
+    """Return the gates of staged operands, whose matrices are read-only views of them."""
     widths = np.asarray(operands["widths"], np.int64)
     if not len(widths):
         return []
-    matrices = np.split(operands["matrices"], np.cumsum(4**widths)[:-1])
+    whole = operands["matrices"].view()
+    whole.flags.writeable = False  # so that gates of argand take no copies
+    matrices = np.split(whole, np.cumsum(4**widths)[:-1])
     targets = np.split(operands["targets"], np.cumsum(widths)[:-1])
     return [
         TargetedGate(tuple(map(int, own)), matrix.reshape(2**width, 2**width))

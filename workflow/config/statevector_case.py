@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
@@ -54,6 +54,7 @@ class StatevectorCase(ReadoutCase):
     Basis states are numbered as in Qiskit: qubit 0 is the least significant bit.
     """
 
+    needs_finite: ClassVar[str] = "amplitudes with NaN or Inf are no state"
     kind: Literal["statevector"]
     circuit: Circuit = Field(description="The gates.")
     fuse: Literal["auto"] | Annotated[int, Field(ge=1, le=10)] = Field(

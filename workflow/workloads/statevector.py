@@ -34,7 +34,7 @@ from workflow.drawn import Drawn, Stretched
 from workflow.figures import pictures
 from workflow.files.input_error import InputError
 from workflow.implementation import Implementation, Shape
-from workflow.inputs import operands
+from workflow.inputs import operand_values, operands
 from workflow.inputs.operands import Operand
 from workflow.passes import Applied, described, in_words, moved_widths, plan_described, with_passes
 from workflow.storage.products import read_outline
@@ -182,6 +182,7 @@ class Statevector(Workload):
             return {}, {"state": state}, {"seed": self.seed}
         allow = self.case.lets_nonfinite_in
         found = operands.staged(source, [STATE], upstream, allow_nonfinite=allow)
+        operand_values.refuse_zeros(found, STATE.name)
         return dict(found.operands), dict(found.drawn), dict(found.attributes)
 
     def as_computed(self, staged: Staged, plan_words: str) -> Staged:

@@ -192,6 +192,7 @@ MISTAKES: dict[str, tuple[str, dict[str, Any], Mistakes]] = {
         ({"circuit": {"name": "ghz", "qubits": 3, "depth": 2}}, "depth must be given for a random"),
         ({"circuit": {"name": "qft", "qubits": 99}}, "less than or equal to 34"),
         ({"circuit": {"file": "x.qasm", "qubits": 3}}, "must not be given beside circuit.file"),
+        ({"circuit": RANDOM, "allow_nonfinite": True}, "amplitudes with NaN or Inf are no state"),
     ]),
     "kernels of gemm": ("gemm", PRODUCT, [
         ({"kernels": {"tf32": "mma"}}, r"Input should be 'wgmma', 'mma\.sync' or 'cublas'"),

@@ -145,7 +145,7 @@ def test_operands_are_flat_and_fit_together():
 def test_initial_state_of_a_file(tmp_path):
     state = np.zeros(16, np.complex64)
     state[9] = 1j
-    put(tmp_path / "s.h5", psi=state, short=state[:8])
+    put(tmp_path / "s.h5", psi=state, short=state[:8], unwritten=0 * state)
     source = {"file": tmp_path / "s.h5", "state": "psi"}
     one = statevector({"name": "qft", "qubits": 4}, input=source)
     one.check()
@@ -157,6 +157,8 @@ def test_initial_state_of_a_file(tmp_path):
         statevector(
             {"name": "qft", "qubits": 4}, input={"file": tmp_path / "s.h5", "state": "short"}
         ).check()
+    with pytest.raises(InputError, match=r"^input\.state: all of its values are zero"):
+        statevector({"name": "qft", "qubits": 4}, input={**source, "state": "unwritten"}).stage()
 
 
 def test_random_initial_state_has_norm_1_and_spreads_over_all(rng):
