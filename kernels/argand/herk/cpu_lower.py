@@ -40,6 +40,8 @@ are mirrored. Panels of a triangle by matmul on one core do not: BLAS packs what
 again for each."""
 _NUMPY_HERK_PRODUCTS = 1 << 14
 """The same for NumPy's herk (`takes_numpy_herk`)."""
+_NUMPY_HERK_ROWS = 48
+"""Rows of matrices in a batch from which NumPy's herk does whatever k is: it writes half as much."""
 _CALL = 12_000
 """`weight` that a call of herk takes where rows of matmul's product are Hermitian."""
 _MIRRORED = 40
@@ -167,8 +169,9 @@ def _most_multiplied(problem: HerkProblem, matched: int) -> int:
         return ONE_CORE_COMPLEX
     if matched:
         return _most_by_rows(problem, matched)
-    several = problem.batch > 1 and takes_numpy_herk(problem)
-    return _NUMPY_HERK_PRODUCTS if several else _HERK_PRODUCTS
+    if problem.batch == 1 or not takes_numpy_herk(problem):
+        return _HERK_PRODUCTS
+    return _NUMPY_HERK_PRODUCTS if problem.n < _NUMPY_HERK_ROWS else 0
 
 
 def _most_by_rows(problem: HerkProblem, matched: int) -> int:

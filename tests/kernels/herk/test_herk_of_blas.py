@@ -109,13 +109,17 @@ def test_herk_by_its_address_has_the_bits_of_scipys(op: Any, dtype: str) -> None
 
 
 def test_batches_are_by_numpys_herk(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not single ones that take less than the call."""
+    """Not single ones that take less than the call, nor of short k but for those of many rows."""
     monkeypatch.setattr(cpu_lower, "has_numpy_herk", lambda _: True)
     taken = {(3, 38, 28): True, (38, 28): False, (38, 29): True, (6, 390): False, (6, 391): True}
     for shape, is_taken in taken.items():
         assert cpu_lower.takes_numpy_herk(_problem(*shape)) is is_taken
+    monkeypatch.setattr(cpu_lower, "dotted", lambda _: None)
+    for shape, is_multiplied in {(3, 47, 2): True, (3, 48, 2): False, (3, 40, 11): False}.items():
+        assert cpu_lower.is_multiplied(_problem(*shape)) is is_multiplied
     monkeypatch.setattr(cpu_lower, "has_numpy_herk", lambda _: False)
     assert not cpu_lower.takes_numpy_herk(_problem(3, 38, 38))
+    assert cpu_lower.is_multiplied(_problem(3, 48, 2))
 
 
 @pytest.mark.parametrize(
