@@ -41,7 +41,7 @@ again for each."""
 _NUMPY_HERK_PRODUCTS = 1 << 14
 """The same for NumPy's herk (`takes_numpy_herk`)."""
 _NUMPY_HERK_ROWS = 48
-"""Rows of matrices in a batch from which NumPy's herk does whatever k is: it writes half as much."""
+"""Rows of matrices in a batch from which NumPy's herk does at any k: it writes half as much."""
 _CALL = 12_000
 """`weight` that a call of herk takes where rows of matmul's product are Hermitian."""
 _MIRRORED = 40
