@@ -36,8 +36,8 @@ from argand.rounding import scale_exponents, split
 
 from workflow.accuracy import bounds
 from workflow.accuracy.coherence import coherence
+from workflow.accuracy.partial_sums import PartialSums, partial_sums
 from workflow.accuracy.probabilistic import (
-    MIXED_DEPTH,
     PRODUCT_TRUNCATION,
     SUM_DEVIATION,
     SUM_TRUNCATION,
@@ -218,18 +218,14 @@ def _allowed(sides: Sides, a: Array, b: Array, exact: Array, kept: Array) -> Arr
         relative = bounds.gamma(count * bounds.truncations(k), 2 * u)
     else:
         relative = bounds.gamma(4 * k + count, u)
-    sums = [
-        np.abs(np.cumsum(x[:, None] * y, axis=0))
-        for x, y in ((a.real, b.real), (a.imag, b.imag), (a.real, b.imag), (a.imag, b.real))
-    ]
-    partial = np.maximum(sums[0] + sums[1], sums[2] + sums[3])
-    prefix = [one.max(axis=0) for one in sums]
-    largest = 2 * np.maximum(prefix[0] + prefix[1], prefix[2] + prefix[3]) + 4 * kept
-    probable = _probable(sides, a, b, partial) + relative * 4 * kept
-    own = bounds.gamma(2 * k + 8, 2.0**-53) * (np.abs(a) @ np.abs(b))
+    sums = partial_sums(a, b)
+    largest = sums.largest + 4 * kept
+    probable = _probable(sides, a, b, sums) + relative * 4 * kept
+    sizes = np.abs(a), np.abs(b)
+    own = bounds.gamma(2 * k + 8, 2.0**-53) * (sizes[0] @ sizes[1])
     scaling = bounds.roundings(bounds.scaling_roundings(reference.alpha, reference.beta), u)
     lost = underflow(precision, sides.backend)
-    moduli = np.abs(a).sum() + np.abs(b).sum(axis=0)
+    moduli = sizes[0].sum() + sizes[1].sum(axis=0)
     small = 2 * lost.operand * moduli + 2 * (k + 4) * count * lost.result
     # The last `lost.result` is of alpha and beta, after the product.
     summed = np.stack([relative * largest, np.minimum(probable, relative * largest)])
@@ -242,34 +238,29 @@ def _allowed(sides: Sides, a: Array, b: Array, exact: Array, kept: Array) -> Arr
     return np.asarray(size * (inner + scaling * (np.abs(exact) + inner)) + 4 * lost.result + scalar)
 
 
-def _probable(sides: Sides, a: Array, b: Array, partial: Array) -> Array:
+def _probable(sides: Sides, a: Array, b: Array, sums: PartialSums) -> Array:
     """Return (columns,): what the sums of an element are within, except in one result in 1e9.
 
-    ``partial`` (k, columns) are at least the moduli of the partial sums. The roundings of a part's
-    2 k partial sums add in quadrature, those of slices of k that were summed apart too: a slice's
-    are differences of two partial sums. The truncations of tensor cores add up in a straight sum,
-    except those of products, which have either sign; at split precisions it is relative to the sums
-    of a slice alone (`probabilistic.slice_truncations`).
+    The roundings of a part's 2 k partial sums add in quadrature, those of slices of k that were
+    summed apart too: a slice's are differences of two partial sums. The truncations of tensor cores
+    add up in a straight sum, except those of products, which have either sign; at split precisions
+    it is relative to the sums of a slice alone (`probabilistic.slice_truncations`).
     """
     precision, k = sides.precision, sides.reference.k
     u = bounds.accumulator_roundoff(precision)
     tests = 2 * math.prod(sides.reference.shape)
     strength = deviations(tests)
     apart = coherence(a[None], b, precision)
-    squares = (partial**2).sum(axis=0)
-    rounded = strength * apart * u * 2 * np.sqrt(squares + np.abs(partial[-1]) ** 2)
+    rounded = strength * apart * u * 2 * np.sqrt(sums.squares + sums.last**2)
     if not bounds.on_tensor_cores(precision, sides.backend):
         return np.asarray(rounded)
     if len(precision.products) == 1:
-        means = bounds.truncations(k) * u * math.sqrt(2) * partial.mean(axis=0)
-        return np.asarray(means + strength * PRODUCT_TRUNCATION * u * 2 * np.sqrt(squares))
-    starts = np.arange(0, k, MIXED_DEPTH)
+        means = bounds.truncations(k) * u * math.sqrt(2) * sums.mean
+        return np.asarray(means + strength * PRODUCT_TRUNCATION * u * 2 * np.sqrt(sums.squares))
     instructions, products = slice_truncations(precision, k)
-    local = np.add.reduceat(np.abs(a)[:, None] ** 2 * np.abs(b) ** 2, starts, axis=0)
-    ends = np.diff(partial[np.append(starts[1:], k) - 1], axis=0, prepend=0)
-    longest = np.maximum(np.sqrt(local), np.abs(ends))
+    longest = np.maximum(np.sqrt(sums.within), np.abs(np.diff(sums.ends, axis=0, prepend=0)))
     means = SUM_TRUNCATION * instructions * longest.sum(axis=0)
     each = math.sqrt(SUM_DEVIATION**2 * instructions + PRODUCT_TRUNCATION**2 * products)
     truncated = each * np.sqrt((longest**2).sum(axis=0))
-    added = apart * np.sqrt(2 * (partial[starts] ** 2).sum(axis=0) + squares / k)
+    added = apart * np.sqrt(2 * (sums.starts**2).sum(axis=0) + sums.squares / k)
     return np.asarray(u * (means + strength * (truncated + added)))
