@@ -29,7 +29,7 @@ def test_partial_sums_are_those_of_cumsum(rng: np.random.Generator, k: int) -> N
         "within": np.add.reduceat(abs(a[:, None] * b) ** 2, first, axis=0),
     }  # fmt: skip
     found = partial_sums(a, b)
-    # A partial sum in fp64 is off by k u |a| |b| at most, in either order, and k of them are squared.
+    # In either order a partial sum is off by k u |a| |b| at most; k of them are squared.
     size = max(1.0, (abs(a) @ abs(b)).max())
     allowed = 8 * k**2 * 2.0**-53 * size**2
     for name, right in expected.items():
