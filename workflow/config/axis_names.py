@@ -17,7 +17,8 @@ SYNONYMS = {
 WORDS = {
     "freq": "frequency", "freqs": "frequency", "frequencies": "frequency", "chan": "frequency",
     "pol": "polarization", "polarisation": "polarization", "ant": "antenna", "station": "antenna",
-    "times": "time",
+    "times": "time", "subcarrier": "frequency", "subcarriers": "frequency", "rx": "receiver",
+    "receivers": "receiver", "tx": "transmitter", "transmitters": "transmitter",
 }  # fmt: skip
 """Other names of axes in files, and those of operands, beside `SYNONYMS`."""
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}")

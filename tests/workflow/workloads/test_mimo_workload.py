@@ -245,3 +245,20 @@ def test_measured_wireless_channels(real_data, equaliser):
     assert found.measures["bit_error_rate"] < 1e-3
     assert found.measures["evm_db"] == pytest.approx(-20.4, abs=1)
     assert "frequency" in one.product(staged, result).coordinates
+
+
+def test_a_channel_is_read_by_the_words_of_wireless_files(tmp_path, rng):
+    """A channel (rx, user, sc) was read as (frequency, receiver, transmitter) without a word."""
+    h = (rng.standard_normal((8, 3, 2, 2)) @ [1, 1j]).astype(np.complex64)
+    names = {"h": ("Rx", "tx", "subcarrier"), "users": ("rx", "user", "sc")}
+    with h5py.File(tmp_path / "h.h5", "w") as file:
+        for name, labels in names.items():
+            file[name] = h
+            for axis, label in zip(file[name].dims, labels, strict=True):
+                axis.label = label
+    one = mimo(input={"file": tmp_path / "h.h5", "channel": "h"}, symbols=2)
+    found = one.stage().operands["channel"]
+    np.testing.assert_array_equal(found, h.transpose(2, 0, 1)[None])
+    one = mimo(input={"file": tmp_path / "h.h5", "channel": "users"}, symbols=2)
+    with pytest.raises(InputError, match=r"names its axes \['receiver', 'user', 'sc'\].*name its"):
+        one.check()
