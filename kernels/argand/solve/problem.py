@@ -102,7 +102,10 @@ def solve_problem(
     """
     (shape_a, type_a), (shape_b, type_b) = a, b
     if len(shape_a) != 2 or shape_a[0] != shape_a[1]:
-        raise ValueError(f"a must be a square matrix, got shape {shape_a}")
+        batch = ": solve its matrices one by one, or many small Hermitian ones by solve_hermitian"
+        raise ValueError(
+            f"a must be a square matrix, got shape {shape_a}{batch * (len(shape_a) > 2)}"
+        )
     n = shape_a[0]
     if len(shape_b) not in (1, 2) or shape_b[0] != n:
         raise ValueError(f"b must have shape ({n},) or ({n}, r), got {shape_b}")
