@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from argand.rounding import Array
-from argand.runtime.cpu.numpy_blas import has_avx512_kernels
+from argand.runtime.cpu.numpy_blas import has_avx512_kernels, is_of_amd
 
 if TYPE_CHECKING:
     from argand.gemm.problem import GemmProblem
@@ -23,6 +23,8 @@ _MAX_ROWS, _MAX_COLUMNS = 5, 3
 """Most rows of A, and most columns of B, whose products with a matrix take less time than GEMM."""
 _MIN_K = 16
 """Least k of columns: GEMM takes less time where dot products are shorter."""
+_MIN_K_OF_AMD = 48
+"""Least k of rows on processors of AMD, which do not wait behind GEMM."""
 _THREADS = 1 << 12
 """Numbers of a matrix from which on OpenBLAS has threads for its product with one vector."""
 _EACH = np.s_[..., None, :, :]
@@ -37,7 +39,8 @@ def multiplication(problem: GemmProblem) -> Callable[..., Array]:
     """
     m, n, k = problem.m, problem.n, problem.k
     if problem.batch_shape and min(m, n, k) > 1 and has_avx512_kernels():
-        if m <= _MAX_ROWS and n * k < _THREADS:
+        is_long = k >= _MIN_K_OF_AMD or not is_of_amd()
+        if m <= _MAX_ROWS and is_long and n * k < _THREADS:
             return _by_rows
         if n <= _MAX_COLUMNS and k >= _MIN_K and m * k < _THREADS:
             return partial(_by_columns, problem.shape, np.dtype(problem.precision.output))

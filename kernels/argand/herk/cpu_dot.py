@@ -16,14 +16,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from argand.device import cpu
 from argand.herk.cpu_blas import EDGE_OF_HERK, has_numpy_herk, is_for_numpy_herk
 from argand.herk.cpu_matmul import matched_rows
 from argand.herk.cpu_probe import rows_seen
 from argand.herk.problem import HerkProblem
 from argand.runtime.complex_types import ITEM
 from argand.runtime.cpu.kept_memory import KeptMemory
-from argand.runtime.cpu.numpy_blas import has_avx512_kernels, openblas_kernels
+from argand.runtime.cpu.numpy_blas import has_avx512_kernels, is_of_amd, openblas_kernels
 from argand.runtime.cpu.quiet import quiet_context
 from argand.runtime.cpu.threads import ONE_CORE_DOT
 
@@ -165,18 +164,11 @@ def dotted(problem: HerkProblem) -> Callable[[Array, Array], Any] | None:
     return _by_columns if rows == 1 else partial(_by_panels, rows)
 
 
-@lru_cache(maxsize=1)
-def _is_of_amd() -> bool:
-    """Return whether the processor's name has its maker's, as Linux or Windows writes it."""
-    name = cpu().name
-    return name.startswith("AMD ") or "AuthenticAMD" in name
-
-
 def _times() -> Mapping[str, _Times]:
     """Return the times of this processor by NumPy's kernels."""
     if not has_avx512_kernels():
         return _TIMES
-    return _TIMES_BY_AVX512_OF_AMD if _is_of_amd() else _TIMES_BY_AVX512
+    return _TIMES_BY_AVX512_OF_AMD if is_of_amd() else _TIMES_BY_AVX512
 
 
 def are_hermitian(n: int, k: int, dtype: str) -> bool:

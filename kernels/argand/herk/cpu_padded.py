@@ -22,7 +22,12 @@ from argand.herk.cpu_probe import rows_seen
 from argand.herk.problem import HerkProblem
 from argand.runtime.complex_types import ITEM
 from argand.runtime.cpu.kept_memory import KeptMemory
-from argand.runtime.cpu.numpy_blas import clear_registers, has_avx512_kernels, openblas_kernels
+from argand.runtime.cpu.numpy_blas import (
+    clear_registers,
+    has_avx512_kernels,
+    is_of_amd,
+    openblas_kernels,
+)
 from argand.runtime.cpu.quiet import quiet_context
 from argand.runtime.cpu.threads import ONE_CORE_COMPLEX
 
@@ -74,7 +79,7 @@ def padded(problem: HerkProblem) -> Run:
     nbytes = step * (_bytes_of_one(problem) + problem.n * problem.k * dtype.itemsize)
     kept = KeptMemory(partial(_memory, leading, problem.n, problem.k, problem.dtype), nbytes)
     conjugate, matmul, view = np.conjugate, np.matmul, np.ndarray
-    few = batch * problem.n < _FEW_ROWS
+    few, waits = batch * problem.n < _FEW_ROWS, not is_of_amd()
 
     def run(a: Array, c: Array | None = None) -> Array:
         try:
@@ -90,7 +95,8 @@ def padded(problem: HerkProblem) -> Run:
             conjugates, right, products, columns, rows, clear_diagonals = memory
             conjugate(a, conjugates)
             quiet_context().run(matmul, a, right, products)
-            clear_registers()
+            if waits:
+                clear_registers()
             clear_diagonals(0)
             found = columns.copy() if few else view(shape, dtype, rows.copy())
         kept.append(memory)

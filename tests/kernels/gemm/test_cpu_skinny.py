@@ -22,6 +22,7 @@ SIZES = [(2, 2, 2), (2, 7, 33), (3, 64, 20), (5, 20, 130), (9, 33, 2), (60, 60, 
 def by_avx512(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The choice by OpenBLAS's kernels for AVX-512, whatever BLAS and CPU are here."""
     monkeypatch.setattr(cpu_skinny, "has_avx512_kernels", lambda: True)
+    monkeypatch.setattr(cpu_skinny, "is_of_amd", lambda: False)
     api._CPU_CALLS.clear()
     yield
     api._CPU_CALLS.clear()
@@ -142,3 +143,15 @@ def test_infinities_and_nan_are_where_matmul_has_them() -> None:
 )  # fmt: skip
 def test_what_is_left_to_matmul(a: tuple[int, ...], b: tuple[int, ...]) -> None:
     assert cpu_skinny.multiplication(gemm_problem(a, b)) is np.matmul
+
+
+@pytest.mark.parametrize(
+    ("k", "is_of_amd", "is_by_rows"),
+    [(2, False, True), (47, False, True), (47, True, False), (48, True, True)],
+)
+def test_rows_of_a_short_k_are_multiplied_where_gemm_is_waited_for(
+    k: int, is_of_amd: bool, is_by_rows: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cpu_skinny, "is_of_amd", lambda: is_of_amd)
+    problem = gemm_problem((9, 4, k), (9, k, 20))
+    assert (cpu_skinny.multiplication(problem) is cpu_skinny._by_rows) is is_by_rows

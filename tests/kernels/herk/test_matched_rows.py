@@ -11,6 +11,7 @@ from argand import herk
 from argand.device import Device
 from argand.herk import api, cpu, cpu_dot, cpu_lower, cpu_matmul, cpu_padded, cpu_parts
 from argand.herk.problem import herk_problem
+from argand.runtime.cpu import numpy_blas
 from argand.runtime.cpu.one_core import numpy_on_one_core
 
 from tests.kernels.herk.herk_cases import assert_hermitian, oriented
@@ -205,13 +206,13 @@ def test_results_that_are_mirrored_whole_take_matmul_at_fewer_multiplications(
 def test_dot_products_are_estimated_for_the_processor(
     name: str, is_avx512: bool, expected: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cpu_dot, "cpu", lambda: Device("cpu", name))
+    monkeypatch.setattr(numpy_blas, "cpu", lambda: Device("cpu", name))
     monkeypatch.setattr(cpu_dot, "has_avx512_kernels", lambda: is_avx512)
-    cpu_dot._is_of_amd.cache_clear()
+    numpy_blas.is_of_amd.cache_clear()
     try:
         assert cpu_dot._times() is getattr(cpu_dot, expected)
     finally:
-        cpu_dot._is_of_amd.cache_clear()
+        numpy_blas.is_of_amd.cache_clear()
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from argand.device import cpu
 from argand.runtime.cpu.one_core import OPENBLAS_NAMES
 
 _NUMPY = "numpy._core._multiarray_umath"
@@ -21,7 +22,8 @@ clear_registers = np.ones(4).argmin
 """A function of NumPy's that ends with the upper halves of vector registers unused.
 
 OpenBLAS's complex GEMM for AVX-512 leaves them in use. Some CPUs then wait at instructions of SSE,
-in NumPy and the interpreter, until other code has cleared them: this takes 0.2 us."""
+in NumPy and the interpreter, until other code has cleared them: this takes 0.2 us. Those of AMD do
+not (`is_of_amd`)."""
 
 
 @lru_cache(maxsize=1)
@@ -63,6 +65,13 @@ def _first_of(names: list[str]) -> Any:
         except AttributeError:
             continue
     return None
+
+
+@lru_cache(maxsize=1)
+def is_of_amd() -> bool:
+    """Return whether the processor's name has its maker's, as Linux or Windows writes it."""
+    name = cpu().name
+    return name.startswith("AMD ") or "AuthenticAMD" in name
 
 
 def has_avx512_kernels() -> bool:
