@@ -35,6 +35,10 @@ READERS: dict[str, tuple[dict[str, Any], str, str, list[str], dict[str, Any]]] =
         {"kind": "dft", "axis": "integration"}, "samples", "visibilities", [],
         {"select": {"samples": {"input": [0, 5], "conjugated_input": "4:"}}},
     ),
+    "one": (
+        {"kind": "dft", "axis": "conjugated_input"}, "samples", "visibilities", [],
+        {"select": {"samples": {"integration": 1}}},
+    ),
 }  # fmt: skip
 """By name a case, its operand, the product that it reads, that one's axes where the study names
 them, and what is selected."""
@@ -85,6 +89,7 @@ def test_nothing_beside_the_data_is_lost(tmp_path: Path, rng: np.random.Generato
         for key, one in expected.coordinates.items():
             found = product.coordinates[key]
             assert (found.units, found.long_name) == (one.units, one.long_name)
+            assert found.of(key) == one.of(key)
             np.testing.assert_array_equal(found.values, one.values)
     for name in ("sky", "nulls"):  # of both feeds, which are no array's covariances
         with pytest.raises(StudyError, match="the inputs are of 2 polarizations"):

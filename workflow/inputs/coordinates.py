@@ -24,6 +24,7 @@ from workflow.inputs.coordinate_units import (
     value_of_lacking,
     values_with_unit,
 )
+from workflow.inputs.dimension_names import OF_VISIBILITIES
 from workflow.inputs.equal_steps import whole_axis
 from workflow.inputs.input_operand import InputOperand, OperandHeader
 from workflow.inputs.own_coordinates import own_coordinates, selected_before
@@ -232,11 +233,14 @@ def _named_as(name: str, found: Sequence[InputOperand]) -> str:
     """Return a coordinate's name: of an axis of an operand, where another name of it is given.
 
     An axis of a transform's samples keeps the name ``channel``, of others it is ``frequency``, as
-    it is where a file and the study call it ``freq``.
+    it is where both call it ``freq``. Visibilities' keep theirs also where a number drops them.
     """
     axes = [axis for one in found for axis in one.mapped().axes]
     others = [axis for axis in axes if SYNONYMS.get(axis) == name]
-    return name if name in axes else others[0] if others else among(operand_axis(name), axes)
+    free = {each for one in found if one.operand.free for each in one.axis_names() or ()}
+    if name in axes or name in free & {*OF_VISIBILITIES}:
+        return name
+    return others[0] if others else among(operand_axis(name), axes)
 
 
 def _axis_of(name: str, of: Any, found: Sequence[InputOperand]) -> str:

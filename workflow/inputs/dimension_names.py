@@ -31,7 +31,7 @@ The first is that of files of CHIME and others on draco, the last that of arrays
 """
 _MAX_POLARIZATIONS = 4
 """Products of two feeds; of voltages there are two."""
-_OF_VISIBILITIES = ("integration", "input", "conjugated_input")
+OF_VISIBILITIES = ("integration", "input", "conjugated_input")
 """Names of axes of visibilities, which as an array's covariances have other ones (`SYNONYMS`)."""
 _NO_VALUES = "This is a netCDF dimension but not a netCDF variable"
 
@@ -120,9 +120,7 @@ def names_by_file(
     if operand.free:
         found = next(filter(None, map(_names, datasets)), [])
         names = [one.lower() for one in found]
-        return of_each_axis(
-            [one if one in _OF_VISIBILITIES else in_own_words(one) for one in names]
-        )
+        return of_each_axis([one if one in OF_VISIBILITIES else in_own_words(one) for one in names])
     if own is None or len({*own}) < len(own):
         return None
     by_name = entries.items() if isinstance(entries, Mapping) else ()
