@@ -24,6 +24,7 @@ from argand.herk.cpu_blas import (
 from argand.herk.cpu_dot import all_dots, dotted
 from argand.herk.cpu_matmul import MIN_BEYOND, TILE, full_product, matched_rows, weight
 from argand.herk.problem import HerkProblem
+from argand.runtime.cpu.numpy_blas import is_of_amd
 from argand.runtime.cpu.one_core import numpy_on_one_core, scipy_on_one_core
 from argand.runtime.cpu.scipy_routines import blas
 from argand.runtime.cpu.scratch import with_conjugates
@@ -44,8 +45,9 @@ _NUMPY_HERK_ROWS = 48
 """Rows of matrices in a batch from which NumPy's herk does at any k: it writes half as much."""
 _CALL = 12_000
 """`weight` that a call of herk takes where rows of matmul's product are Hermitian."""
-_MIRRORED = 40
-"""`weight` for each number that only herk's triangle has mirrored."""
+_MIRRORED, _MIRRORED_OF_AMD = 40, 21
+"""`weight` for each number that only herk's triangle has mirrored; in a batch on AMD, where matmul
+does not wait."""
 _MIRRORED_ROWS = 70
 """`weight`, taken off, for each number in the other rows and columns."""
 _MIN_ROWS_ALONE = 65
@@ -177,7 +179,8 @@ def _most_multiplied(problem: HerkProblem, matched: int) -> int:
 def _most_by_rows(problem: HerkProblem, matched: int) -> int:
     """Return `_most_multiplied` where so many rows and columns need no mirror."""
     square, numbers = matched * matched, problem.n * problem.n
-    saved = _MIRRORED * square - _MIRRORED_ROWS * (numbers - square)
+    mirrored = _MIRRORED_OF_AMD if problem.batch > 1 and is_of_amd() else _MIRRORED
+    saved = mirrored * square - _MIRRORED_ROWS * (numbers - square)
     saved = saved * 3 // 2 if problem.dtype == "complex128" else saved
     if problem.batch > 1:
         return _CALL + saved

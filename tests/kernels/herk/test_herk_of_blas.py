@@ -157,6 +157,7 @@ def test_rows_that_one_core_makes_hermitian_are_computed_by_one(
 ) -> None:
     """Also where one core is available: the threads of BLAS may be set after the first call."""
     monkeypatch.setattr(cpu_lower, "available_cores", lambda: 1)
+    monkeypatch.setattr(cpu_lower, "is_of_amd", lambda: False)
     large, small = _problem(3, 60, 40), _problem(3, 20, 40)
     assert cpu_lower.limited(large, len) is len
     assert cpu_lower.limited(large, len, matched=60) is not len

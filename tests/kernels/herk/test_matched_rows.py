@@ -190,7 +190,9 @@ def test_results_that_are_mirrored_whole_take_matmul_at_fewer_multiplications(
     """With a C, another alpha or a triangle all rows are finished, whatever BLAS made of them."""
     monkeypatch.setattr(cpu_lower, "available_cores", lambda: 1)
     problem = herk_problem((50, 40, 40), op="C", precision=None, dtype="complex64")
-    assert cpu_lower.is_multiplied(problem, matched=40)
+    for of_amd in (True, False):  # whose calls of matmul wait
+        monkeypatch.setattr(cpu_lower, "is_of_amd", lambda of_amd=of_amd: of_amd)
+        assert cpu_lower.is_multiplied(problem, matched=40) is not of_amd
     assert not cpu_lower.is_multiplied(problem)
     monkeypatch.setattr(cpu_lower, "matched_rows", lambda _: 1 // 0)
     cpu_lower.lower_of(problem)
