@@ -54,18 +54,18 @@ def estimated_microseconds(
     batch, m, n, k = sizes.batch, sizes.m, sizes.n, sizes.k
     blocks = batch * -(-m // plan.block_m) * -(-n // plan.block_n)
     further_blocks = -(-blocks // sm_count) - 1  # of a multiprocessor
-    results = plan.rows * plan.columns
-    rounds = -(-k // (plan.unroll * plan.k_lanes))
-    first, further, of_k = _ROUNDING if precision.terms == 1 else (0.0, 0.0, 0.0)
-    of_rounds = (_ROUND[results] + further) * (rounds - 1)
     if plan.k_lanes > 1:
+        rounds = -(-k // (plan.unroll * plan.k_lanes))
+        rounding = _ROUNDING[0] if precision.terms == 1 else 0.0
         rows = min(m, plan.block_m)
         per_row = rounds * _SHARED_ROUND + strided * k * _FURTHER_STRIDED_PER_K
-        cycles = further_blocks * (_SHARED_BLOCK + rows * per_row)
-        # A line of its own for every lane is read while the loads of a round are in flight.
-        of_first_block = max(of_rounds, rows * strided * k * _STRIDED_PER_K / _CLOCK)
-        return _SHARED_LAUNCH + first + of_first_block + cycles / _CLOCK
-    latency = _LAUNCH + first + of_rounds
+        cycles = rows * strided * k * _STRIDED_PER_K
+        cycles += further_blocks * (_SHARED_BLOCK + rows * per_row)
+        return _SHARED_LAUNCH + rounding + cycles / _CLOCK
+    results = plan.rows * plan.columns
+    rounds = -(-k // plan.unroll)
+    first, further, of_k = _ROUNDING if precision.terms == 1 else (0.0, 0.0, 0.0)
+    latency = _LAUNCH + first + (_ROUND[results] + further) * (rounds - 1)
     # The products of a multiprocessor's first block are hidden in the rounds of its loads.
     warps = plan.threads / 32 / 4
     cycles = warps * _RESULTS[results]
