@@ -39,6 +39,7 @@ from __future__ import annotations
 
 import heapq
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
@@ -51,7 +52,7 @@ from workflow.accuracy import bounds
 from workflow.accuracy.assessment import FAILURE, excess_of, finite
 from workflow.accuracy.lines import norm_along, spectral_bound
 from workflow.accuracy.references import Array, ProductReference
-from workflow.accuracy.suspects import BLOCK, Inspected, Sides, inspect, operand_terms
+from workflow.accuracy.suspects import BLOCK, Inspected, RightBlock, Sides, inspect, operand_terms
 from workflow.accuracy.ties import ties
 from workflow.accuracy.underflow import underflow
 from workflow.threads import each, for_each, stretches, thread_count
@@ -100,17 +101,24 @@ def freivalds(
         if not worst <= 1:
             return Findings(worst, f"Freivalds residual is {worst:.3g} times its threshold in "
                 f"{sides.place(found[0].batch, found[0].row, found[0].block)}")  # fmt: skip
+        seen = _inspected(sides, result, found) if sides.are_inspected else []
+    wrong = next((one.wrong for one in seen if one.wrong), "")
+    return Findings(worst, wrong, next((one.suspect for one in seen if one.suspect), ""))
 
-        def inspected(suspect: Suspect) -> Inspected:
-            return inspect(sides, result, suspect.batch, suspect.row, suspect.block)
 
-        seen = list(each(inspected, found))
-    wrong, odd = (
-        ([text for text in found if text] for found in zip(*seen, strict=True))
-        if seen
-        else ([], [])
-    )
-    return Findings(worst, wrong[0] if wrong else "", odd[0] if odd else "")
+def _inspected(sides: Sides, result: Array, found: Sequence[Suspect]) -> list[Inspected]:
+    """Return what inspections of suspects find. Those of a block share its columns."""
+    blocks = list(dict.fromkeys((one.batch, one.block) for one in found))
+
+    def of_block(block: tuple[int, int]) -> dict[int, Inspected]:
+        right = RightBlock.of(sides, *block)
+        rows = [one.row for one in found if (one.batch, one.block) == block]
+        texts = each(lambda row: inspect(sides, result, row, right), rows)
+        return dict(zip(rows, texts, strict=True))
+
+    share = each if len(blocks) >= thread_count() else map
+    seen = dict(zip(blocks, share(of_block, blocks), strict=True))
+    return [seen[one.batch, one.block][one.row] for one in found]
 
 
 class Suspect(NamedTuple):

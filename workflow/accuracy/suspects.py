@@ -62,6 +62,11 @@ class Sides:
     transposed: bool
 
     @property
+    def are_inspected(self) -> bool:
+        """Whether partial sums are contiguous, so that elements can be inspected."""
+        return bool(self.reference.k) and min(self.rows, self.columns) > 1
+
+    @property
     def rows(self) -> int:
         """Lines, each tested block by block."""
         return self.reference.n if self.transposed else self.reference.m
@@ -142,23 +147,44 @@ class Inspected(NamedTuple):
     suspect: str = ""
 
 
-def inspect(sides: Sides, result: Array, batch: int, row: int, block: int) -> Inspected:
+class RightBlock(NamedTuple):
+    """The columns of one product that a block has, which inspections of its rows share.
+
+    Attributes:
+        batch, block: the numbers of the product and of the block.
+        given: the right operand's, (k, columns).
+        terms: each as the kernel has it (`operand_terms`), and their sum ``whole``.
+    """
+
+    batch: int
+    block: int
+    given: Array
+    terms: list[Array]
+    whole: Array
+
+    @classmethod
+    def of(cls, sides: Sides, batch: int, block: int) -> RightBlock:
+        """Return a block's columns of a product."""
+        given = sides.right(batch, batch + 1)[0, :, block * BLOCK : (block + 1) * BLOCK]
+        terms = operand_terms(given, sides.precision, -2)
+        return cls(batch, block, given, terms, reduce(np.add, terms))
+
+
+def inspect(sides: Sides, result: Array, row: int, right: RightBlock) -> Inspected:
     """Compare one row's block of C^ with the product of the rounded operands.
 
     The text of a fault names the element, how far it is off and what is allowed.
     """
     reference, precision = sides.reference, sides.precision
-    if not reference.k or min(sides.rows, sides.columns) == 1:
-        return Inspected()
+    batch, block = right.batch, right.block
     columns = slice(block * BLOCK, (block + 1) * BLOCK)
-    left = sides.left(batch, batch + 1)[:, row : row + 1]
-    right = sides.right(batch, batch + 1)[:, :, columns]
-    a, b = operand_terms(left, precision, -1), operand_terms(right, precision, -2)
-    exact = sum(a[p][0, 0] @ b[q][0] for p, q in sides.products)
+    left = sides.left(batch, batch + 1)[0, row : row + 1]
+    a = operand_terms(left, precision, -1)
+    exact = sum(a[p][0] @ right.terms[q] for p, q in sides.products)
     kept = np.zeros(exact.shape)
     if precision.scaled and sides.backend == "cuda":
-        kept = _scaling_difference(left[0, 0], right[0], precision)
-    both = _allowed(sides, reduce(np.add, a)[0, 0], reduce(np.add, b)[0], exact, kept)
+        kept = _scaling_difference(left[0], right.given, precision)
+    both = _allowed(sides, reduce(np.add, a)[0], right.whole, exact, kept)
     got = sides.result(result, batch, batch + 1)[0, row, columns].astype(complex)
     exact = reference.alpha * exact
     if reference.c is not None:
